@@ -72,9 +72,16 @@ test("ui_6_a_scenario_goes_from_an_empty_page_to_live_with_its_test_in_the_workb
         await answer.getByRole("button", { name: "Save" }).click();
         await page.getByText(/the order ends `?success/).first().waitFor();
 
+        // What no test reaches is named, and drawn with broken lines.
+        await page.getByText("The tests reach 2 of 3 states and 1 of 2 transitions.").waitFor();
+        await page.getByText("No test reaches 2 parts").click();
+        await page.getByRole("listitem").filter({ hasText: "reserve fail to failed" }).waitFor();
+        await page.locator('.graph g[data-events="fail"].missed').waitFor();
+
         // What would a 503 do here? One click on the call.
         await page.getByRole("button", { name: "What would a 503 do here?" }).first().click();
         await page.getByText(/numbers: 503/).first().waitFor();
+        await page.getByRole("listitem").filter({ hasText: "reserve success to done" }).waitFor();
         assert.equal(asked, 0, "a trial asks nobody");
 
         // Its test is a file to keep.

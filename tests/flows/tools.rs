@@ -156,6 +156,14 @@ async fn scn_13_scenarios_are_drawn_and_tried_over_the_api() {
     let passed: Vec<bool> =
         tried.body["tests"].as_array().unwrap().iter().map(|one| one["passed"].as_bool().unwrap()).collect();
     assert_eq!(passed, [true, false], "{tried:?}");
+    let coverage = &tried.body["coverage"];
+    assert_eq!(
+        (&coverage["states"]["reached"], &coverage["states"]["total"]),
+        (&json!(4), &json!(7)),
+        "{coverage}"
+    );
+    let missed = coverage["transitions"]["missed"].as_array().unwrap();
+    assert!(missed.contains(&json!("`begin` wait to `asked`")), "{coverage}");
     let broken = json!({"scenario": scenario, "tests": "tests: [{tset: x}]"});
     let refused = engine.post("/v1/scenarios/test", &broken).await.unwrap();
     assert_eq!(refused.status, 422, "{refused:?}");

@@ -133,6 +133,33 @@ pub struct TriedView {
     pub passed: bool,
     /// Tests in the order of the file: name, faults with their places, and the story of the order.
     pub tests: Vec<Value>,
+    /// Coverage of the scenario by all of these tests.
+    pub coverage: CoverageView,
+}
+
+/// Coverage of a scenario by its tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CoverageView {
+    /// States that an order stood in.
+    pub states: CoveredPartsView,
+    /// Transitions that an order took.
+    pub transitions: CoveredPartsView,
+    /// Transitions by a failure or a time that was over; they count among the transitions, too.
+    pub error_branches: CoveredPartsView,
+    /// Places at which a state runs an operation, each with the operation run to its end.
+    pub operations: CoveredPartsView,
+}
+
+/// Coverage of the parts of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CoveredPartsView {
+    /// Number of parts that a test reaches.
+    pub reached: usize,
+    /// Number of all parts.
+    pub total: usize,
+    /// Parts that no test reaches, in the order of the file.
+    pub missed: Vec<String>,
 }
 
 /// Items that may be written at a place of a text.

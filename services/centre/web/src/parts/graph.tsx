@@ -21,6 +21,8 @@ interface Props {
     figures?: ReadonlyMap<string, string>;
     /** Transitions that were taken, as `from event to`. */
     taken?: ReadonlySet<string>;
+    /** Transitions that are reached at all; the others are marked as missed. */
+    reachedWays?: ReadonlySet<string> | undefined;
     onState?: (state: string) => void;
 }
 
@@ -113,7 +115,7 @@ function show(element: HTMLElement, picture: string): void {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-function mark(element: HTMLElement, { states, others, figures, taken, onState }: Props): void {
+function mark(element: HTMLElement, { states, others, figures, taken, reachedWays, onState }: Props): void {
     // What can be chosen is no part of a picture: readers pass over everything in one.
     if (onState) element.querySelector("svg")?.setAttribute("role", "group");
     for (const group of element.querySelectorAll<SVGGElement>("g[data-state]")) {
@@ -133,8 +135,9 @@ function mark(element: HTMLElement, { states, others, figures, taken, onState }:
     }
     for (const way of element.querySelectorAll<SVGGElement>("g[data-events]")) {
         const { from, to, events } = way.dataset;
-        const isTaken = (events ?? "").split(" ").some((event) => taken?.has(`${from} ${event} ${to}`));
-        way.classList.toggle("taken", isTaken);
+        const isIn = (ways?: ReadonlySet<string>) => (events ?? "").split(" ").some((event) => ways?.has(`${from} ${event} ${to}`) ?? false);
+        way.classList.toggle("taken", isIn(taken));
+        way.classList.toggle("missed", reachedWays !== undefined && !isIn(reachedWays));
     }
 }
 

@@ -10,8 +10,8 @@ use pagurus_domain::document::Fault;
 use pagurus_runtime::aside;
 use pagurus_scenario::{Library, LibraryEntry, Scenario};
 use pagurus_wire::problem::{Problem, Type};
-use pagurus_wire::scenarios::TriedView;
-use pagurus_workbench::trial::{self, TrialFile, TrialOutcome as Tried};
+use pagurus_wire::scenarios::{CoverageView, CoveredPartsView, TriedView};
+use pagurus_workbench::trial::{self, Coverage, CoveredParts, TrialFile, TrialOutcome as Tried};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -50,12 +50,31 @@ pub(in crate::http) async fn test(
         let _permit = permit;
         let scenario = views.compiled(&scenario, &library).map_err(|faults| refused("/scenario", faults))?;
         let file = trial::read(&tests).map_err(|faults| refused("/tests", faults))?;
-        Ok(try_all(&intake, &Arc::new(scenario), &file))
+        let scenario = Arc::new(scenario);
+        let outcomes = try_all(&intake, &scenario, &file);
+        let coverage = Coverage::of(&scenario, &outcomes);
+        Ok((outcomes, coverage))
     });
     let failed = || ProblemResponse(Problem::new(Type::Internal, "the engine failed; its log has details"));
-    let outcomes: Vec<Tried> = tried.await.unwrap_or_else(|| Err(failed()))?;
+    let (outcomes, coverage): (Vec<Tried>, Coverage) = tried.await.unwrap_or_else(|| Err(failed()))?;
     let passed = outcomes.iter().all(Tried::passed);
-    Ok(Json(TriedView { passed, tests: outcomes.iter().map(Tried::to_value).collect() }))
+    let tests = outcomes.iter().map(Tried::to_value).collect();
+    Ok(Json(TriedView { passed, tests, coverage: coverage_view(coverage) }))
+}
+
+fn coverage_view(coverage: Coverage) -> CoverageView {
+    let parts = |parts: CoveredParts| CoveredPartsView {
+        reached: parts.reached,
+        total: parts.total(),
+        missed: parts.missed,
+    };
+    let Coverage { states, transitions, error_branches, operations } = coverage;
+    CoverageView {
+        states: parts(states),
+        transitions: parts(transitions),
+        error_branches: parts(error_branches),
+        operations: parts(operations),
+    }
 }
 
 /// The operations whose texts came with the request.

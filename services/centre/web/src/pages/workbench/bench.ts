@@ -31,6 +31,8 @@ export interface Checked {
 export interface Outcome {
     readonly busy: boolean;
     readonly tried: readonly Tried[];
+    /** What all tests together reach. */
+    readonly coverage?: Schemas["CoverageView"];
     readonly failure?: string;
     /** Faults of the tests themselves, as sentences. */
     readonly faults: readonly string[];
@@ -66,8 +68,12 @@ export class Bench {
     readonly trial = computed(() => this.trials.value[this.chosen.value] ?? emptyTrial(""));
     readonly tried = computed(() => this.outcome.value.tried[this.chosen.value]);
     readonly steps = computed<readonly Step[]>(() => stepsOf(this.tried.value?.story ?? []));
+    /** Steps of all tests. */
+    private readonly all = computed(() => this.outcome.value.tried.flatMap((tried) => stepsOf(tried.story)));
     /** States that any of the tests goes through. */
-    readonly reached = computed(() => new Set(this.outcome.value.tried.flatMap((tried) => pathOf(stepsOf(tried.story)))));
+    readonly reached = computed(() => new Set(pathOf(this.all.value)));
+    /** Ways that any of the tests takes, as `from event to`. */
+    readonly reachedWays = computed(() => new Set(this.all.value.flatMap((step) => step.way ?? [])));
     readonly changed = computed(() => this.text.value !== (this.base.value?.text ?? this.template));
 
     private template = "";
@@ -156,7 +162,7 @@ export class Bench {
         this.outcome.value = { ...this.outcome.value, busy: true };
         try {
             const answer = await json<Schemas["TriedView"]>(this.request(), own.signal);
-            this.outcome.value = { busy: false, tried: answer.tests as Tried[], faults: [] };
+            this.outcome.value = { busy: false, tried: answer.tests as Tried[], coverage: answer.coverage, faults: [] };
         } catch (error) {
             if (own.signal.aborted) return;
             const faults = error instanceof Failure && error.status === 422 ? faultsOf(error).map(sentence) : [];

@@ -1,5 +1,6 @@
 // The graph of the text, with the place of the order at a step of its story.
 
+import { type Schemas } from "../../api/client";
 import { query, setQuery } from "../../app/router";
 import { Button } from "../../parts/button";
 import { Graph } from "../../parts/graph";
@@ -26,7 +27,7 @@ export function Drawing({ bench, onMissed }: { bench: Bench; onMissed: (state: s
     const at = stepAt(steps.length);
     const { states, taken } = drawnAt(steps, at);
     const reached = bench.reached.value;
-    const all = bench.facts.value.states;
+    const { coverage } = bench.outcome.value;
     const marked = new Map([...[...reached].map((state) => [state, ""] as const), ...states]);
     const choose = (state: string) => {
         const index = steps.findIndex((step) => step.state === state);
@@ -37,16 +38,49 @@ export function Drawing({ bench, onMissed }: { bench: Bench; onMissed: (state: s
         <section class="panel" aria-label={text("graph")}>
             <header class="panel-head">
                 <h2>{text("graph")}</h2>
-                {reached.size > 0 && all.length > 0 && <span class="soft">{text("coverage", { n: all.filter((state) => reached.has(state)).length, all: all.length })}</span>}
+                {coverage && reached.size > 0 && <span class="soft">{coverageText(coverage)}</span>}
             </header>
             <Player bench={bench} />
             {sound !== bench.text.value && sound !== "" && bench.checked.value.faults.length > 0 && <p class="note">{text("graph_old")}</p>}
             {sound === "" ? (
                 <p class="nothing">{text("graph_none")}</p>
             ) : (
-                <Graph label={text("graph_label")} request={yamlRequest("/v1/scenarios/graph", sound)} states={marked} others={reached.size > 0 ? "missed" : ""} taken={taken} onState={choose} />
+                <Graph
+                    label={text("graph_label")}
+                    request={yamlRequest("/v1/scenarios/graph", sound)}
+                    states={marked}
+                    others={reached.size > 0 ? "missed" : ""}
+                    taken={taken}
+                    reachedWays={reached.size > 0 ? bench.reachedWays.value : undefined}
+                    onState={choose}
+                />
             )}
+            {coverage && reached.size > 0 && <Missed coverage={coverage} />}
         </section>
+    );
+}
+
+type Coverage = Schemas["CoverageView"];
+
+function coverageText({ states, transitions }: Coverage): string {
+    return text("coverage", { n: states.reached, all: states.total, taken: transitions.reached, ways: transitions.total });
+}
+
+/** Parts that no test reaches, in the words of the command `scenario test --coverage`. */
+function Missed({ coverage: { states, transitions, operations } }: { coverage: Coverage }) {
+    const missed = [...states.missed, ...transitions.missed, ...operations.missed];
+    if (missed.length === 0) return null;
+    return (
+        <details class="more">
+            <summary>{text("missed", { n: missed.length })}</summary>
+            <ul class="plain-list">
+                {missed.map((part) => (
+                    <li key={part}>
+                        <Said text={part} />
+                    </li>
+                ))}
+            </ul>
+        </details>
     );
 }
 

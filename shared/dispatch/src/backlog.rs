@@ -1,61 +1,120 @@
 //! How fast the backlog of a flow shrinks, so that its end can be forecast (DSP-18). Must never decide anything.
 //!
 //! What matters is the small difference between two rates, of stages that end and of stages that become ready, and chance moves it far.
-//! So each is averaged since it changed last, for minutes where it does not: an outage changes what ends, and not what comes.
+//! So each is counted since it changed last, for minutes where it does not: an outage changes what ends, and not what comes.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::timing::{Average, chance_of};
-
-/// Delay of a rate in which a change shows, in seconds.
-const RECENT: f64 = 5.0;
-/// Longest delay of a rate, while it does not change.
-const LONGEST: f64 = 300.0;
-/// Part of the time since a rate changed that is the delay of its average: what it was at first, such as while a limit grows after an
-/// outage, is soon forgotten, by a power of the time (polynomial-decay averaging; Shamir and Zhang, 2013).
-const SHARE: f64 = 1.0 / 3.0;
-/// Part of a rate by which a limit moves it while it is searched for: no change.
-const SEARCH: f64 = 0.3;
-
+/// Standard deviations of a count by which two parts of a window differ, if the rate has changed between them. Chance alone makes
+/// five at most among thousands; what ends while a limit is searched for varies by more than chance.
+const CHANGED: f64 = 8.0;
+/// Spans of one level. More of them place a change more precisely.
+const SPANS: usize = 3;
+/// Shortest part of a window that shows a change, in seconds.
+const SHORTEST: f64 = 2.0;
+/// Longest window, in seconds.
+const LONGEST: f64 = 600.0;
+/// Newest part of a window that gives the rate: while a limit grows after an outage, the rest is already too low.
+const NEWEST: f64 = 0.5;
 /// Standard deviations that a difference of the two rates must have to be one.
 const SURE: f64 = 2.0;
 
-/// A rate, averaged since it changed last.
+/// A span of time, and what was counted in it.
 #[derive(Clone, Copy, Debug, Default)]
-struct SteadyRate {
-    recent: Average,
-    steady: Average,
-    /// Seconds since it changed last.
-    age: f64,
+struct RateSpan {
+    seconds: f64,
+    count: f64,
+    /// Pairs that were merged into it, one after the other.
+    level: u8,
 }
 
-impl SteadyRate {
-    /// Delay of its average.
-    fn delay(&self) -> f64 {
-        (SHARE * self.age).clamp(RECENT, LONGEST)
+impl RateSpan {
+    /// Counts in a second.
+    fn rate(self) -> f64 {
+        if self.seconds > 0.0 { self.count / self.seconds } else { 0.0 }
     }
 
-    /// Follows what the rate was for this many seconds.
-    fn follow(&mut self, present: f64, seconds: f64) {
-        self.age += seconds;
-        self.recent.follow(present, seconds, RECENT);
-        self.steady.follow(present, seconds, self.delay());
-        let (recent, steady) = (self.recent.value(), self.steady.value());
-        if (recent - steady).abs() > chance_of([recent, steady], RECENT).max(SEARCH * steady) {
-            self.steady = self.recent;
-            self.age = RECENT;
+    /// Variance of the rate by chance.
+    fn variance(self) -> f64 {
+        if self.seconds > 0.0 { self.rate() / self.seconds } else { 0.0 }
+    }
+
+    /// Sum of both, which follow each other.
+    fn and(self, other: Self) -> Self {
+        Self { seconds: self.seconds + other.seconds, count: self.count + other.count, level: self.level }
+    }
+}
+
+/// Counts since their rate changed last, in spans that are the longer the older they are (adaptive windowing, ADWIN: Bifet and
+/// Gavaldà, 2007). Holds a few dozen spans, however long it is.
+#[derive(Clone, Debug, Default)]
+struct RateWindow {
+    /// Spans, the oldest first.
+    spans: VecDeque<RateSpan>,
+}
+
+impl RateWindow {
+    /// Takes in what was counted in this many seconds.
+    fn follow(&mut self, count: f64, seconds: f64) {
+        self.spans.push_back(RateSpan { seconds, count, level: 0 });
+        self.merge();
+        while self.spans.len() > 1 && (self.newest(1.0).seconds > LONGEST || self.has_changed()) {
+            self.spans.pop_front();
         }
+    }
+
+    /// Merges the two oldest spans of each level that has too many. Levels fall from the oldest to the newest.
+    fn merge(&mut self) {
+        let mut level = 0;
+        loop {
+            let end = self.spans.iter().rposition(|span| span.level == level).map_or(0, |last| last + 1);
+            let start = self.spans.iter().position(|span| span.level == level).unwrap_or(end);
+            if end - start <= SPANS {
+                return;
+            }
+            let Some(newer) = self.spans.remove(start + 1) else { return };
+            level += 1;
+            self.spans[start] = RateSpan { level, ..self.spans[start].and(newer) };
+        }
+    }
+
+    /// True if some newest part differs from the rest by more than chance.
+    fn has_changed(&self) -> bool {
+        let all = self.newest(1.0);
+        let mut newest = RateSpan::default();
+        self.spans.iter().skip(1).rev().any(|span| {
+            newest = newest.and(*span);
+            let rest =
+                RateSpan { seconds: all.seconds - newest.seconds, count: all.count - newest.count, level: 0 };
+            let deviation =
+                (newest.rate().max(rest.rate()) * (newest.seconds.recip() + rest.seconds.recip())).sqrt();
+            newest.seconds >= SHORTEST && (newest.rate() - rest.rate()).abs() > CHANGED * deviation
+        })
+    }
+
+    /// The newest spans that make up this part of the window.
+    fn newest(&self, part: f64) -> RateSpan {
+        let wanted = part * self.spans.iter().map(|span| span.seconds).sum::<f64>();
+        let mut sum = RateSpan::default();
+        for span in self.spans.iter().rev() {
+            if sum.seconds >= wanted {
+                break;
+            }
+            sum = sum.and(*span);
+        }
+        sum
     }
 }
 
 /// The work of a flow: stages that are ready or in progress.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FlowBacklog {
     work: Option<u32>,
     /// Stages that became ready.
-    came: SteadyRate,
+    came: RateWindow,
     /// Stages that ended.
-    ended: SteadyRate,
+    ended: RateWindow,
 }
 
 impl FlowBacklog {
@@ -69,23 +128,23 @@ impl FlowBacklog {
             let came = f64::from(work) - f64::from(before) + ended;
             // Where many are removed at once, such as those of canceled orders, nobody knows what came.
             if came >= 0.0 {
-                self.came.follow(came / seconds, seconds);
+                self.came.follow(came, seconds);
             }
-            self.ended.follow(ended / seconds, seconds);
+            self.ended.follow(ended, seconds);
         }
     }
 
     /// Forecasts the seconds until the backlog is gone: no more stages are ready than end in a second. `None` while it does not shrink by
     /// more than chance.
     pub(super) fn seconds_to_empty(&self, ready: u32) -> Option<f64> {
-        let (ready, ended) = (f64::from(ready), self.ended.steady.value());
-        if ready <= ended {
-            return (ended > 0.0).then(|| ready / ended);
+        let (ended, came) = (self.ended.newest(NEWEST), self.came.newest(NEWEST));
+        let (ready, a_second) = (f64::from(ready), ended.rate());
+        if ready <= a_second {
+            return (a_second > 0.0).then(|| ready / a_second);
         }
-        let came = self.came.steady.value();
-        let (shrink, doubt) =
-            (ended - came, (ended / (2.0 * self.ended.delay()) + came / (2.0 * self.came.delay())).sqrt());
-        (shrink > SURE * doubt).then(|| (ready - ended) / shrink + 1.0)
+        let shrink = a_second - came.rate();
+        let doubt = (ended.variance() + came.variance()).sqrt();
+        (shrink > SURE * doubt).then(|| (ready - a_second) / shrink + 1.0)
     }
 }
 
@@ -119,7 +178,7 @@ mod tests {
         let (mut backlog, mut work) = (FlowBacklog::default(), 10_000);
         pass(&mut backlog, &mut work, 200, [0, 80]);
         assert_eq!(backlog.seconds_to_empty(26_000), None, "nothing ends");
-        let mut balanced = backlog;
+        let mut balanced = backlog.clone();
         pass(&mut balanced, &mut work.clone(), 600, [100, 99]);
         assert_eq!(balanced.seconds_to_empty(10_000), None, "what chance may be");
         pass(&mut backlog, &mut work, 200, [60, 80]);
@@ -132,5 +191,32 @@ mod tests {
         pass(&mut backlog, &mut work, 1, [100, 80]);
         let seconds = backlog.seconds_to_empty(20_000).unwrap_or_default();
         assert!((900.0..1200.0).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn dsp_18_the_forecast_is_right_ten_seconds_after_an_outage() {
+        let (mut backlog, mut work) = (FlowBacklog::default(), 0);
+        pass(&mut backlog, &mut work, 300, [80, 80]);
+        pass(&mut backlog, &mut work, 100, [0, 80]);
+        pass(&mut backlog, &mut work, 10, [100, 80]);
+        let seconds = backlog.seconds_to_empty(8000).unwrap_or_default();
+        assert!((390.0..402.0).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn dsp_18_a_window_of_hours_holds_a_few_dozen_spans() {
+        let mut window = RateWindow::default();
+        for second in 0..20_000 {
+            window.follow(f64::from(90 + second % 20), 1.0);
+            assert!(window.spans.len() <= 40, "{}", window.spans.len());
+        }
+        let all = window.newest(1.0);
+        assert!((LONGEST / 2.0..=LONGEST).contains(&all.seconds), "{all:?}");
+        // What was idle for hours is one span, and the next seconds decide.
+        window.follow(0.0, 36_000.0);
+        for _ in 0..5 {
+            window.follow(100.0, 1.0);
+        }
+        assert!((window.newest(NEWEST).rate() - 100.0).abs() < 0.1, "{window:?}");
     }
 }

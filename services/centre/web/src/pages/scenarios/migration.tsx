@@ -110,7 +110,7 @@ function Progress({ state: { busy, sum, failure } }: { state: State }) {
 function Outcome({ sum, onMove }: { sum: Migrated; onMove?: () => void }) {
     if (sum.moved + sum.left === 0) return <p class="nothing">{text("migrate_nothing", { from: sum.from })}</p>;
     return (
-        <div class="outcome">
+        <div>
             <p class={sum.applied ? "note good" : "note plain"}>
                 {text(sum.applied ? "migrate_moved_done" : "migrate_moved", { n: sum.moved })}; {text(sum.applied ? "migrate_left_done" : "migrate_left", { n: sum.left })}.{" "}
                 {onMove && !sum.applied && text("migrate_dry_hint")}

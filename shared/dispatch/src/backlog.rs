@@ -212,7 +212,7 @@ mod tests {
         }
         let all = window.newest(1.0);
         assert!((LONGEST / 2.0..=LONGEST).contains(&all.seconds), "{all:?}");
-        // What was idle for hours is one span, and the next seconds decide.
+        // Idle hours are one span, and the next seconds decide.
         window.follow(0.0, 36_000.0);
         for _ in 0..5 {
             window.follow(100.0, 1.0);

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VERSION")]
     from: u32,
     /// Version to move them to, or the file of a scenario that is not applied, to only show what would happen
-    #[arg(long, value_name = "VERSION|FILE", value_parser = new_version)]
+    #[arg(long, value_name = "VERSION|FILE")]
     to: NewVersion,
     /// Move the orders; without this, only show what would happen
     #[arg(long)]
@@ -42,10 +42,11 @@ enum NewVersion {
     File(PathBuf),
 }
 
-/// Reads a version or the name of a file: a number is a version.
-#[allow(clippy::unnecessary_wraps, reason = "the form of a reader of arguments")]
-fn new_version(text: &str) -> Result<NewVersion, String> {
-    Ok(text.parse().map_or_else(|_| NewVersion::File(text.into()), NewVersion::Version))
+impl From<&str> for NewVersion {
+    /// A number is a version, all else names a file.
+    fn from(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::File(text.into()), Self::Version)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -200,13 +201,8 @@ mod tests {
         let mut sum = Sum::default();
         sum.add(answer(r#"{"to": 2, "moved": 2, "left": 1, "reasons": [{"reason": "no state", "orders": 1, "examples": ["a"]}], "next": "7"}"#));
         sum.add(answer(r#"{"to": 2, "moved": 1, "left": 2, "reasons": [{"reason": "no state", "orders": 2, "examples": ["b"]}], "next": null}"#));
-        let to = |to: &str| Arguments {
-            name: "s".to_owned(),
-            from: 1,
-            to: new_version(to).unwrap(),
-            apply: false,
-            reason: None,
-        };
+        let to =
+            |to: &str| Arguments { name: "s".to_owned(), from: 1, to: to.into(), apply: false, reason: None };
         let arguments = to("2");
         assert_eq!(
             summary(&arguments, &sum, &Screen::plain()),

@@ -1,6 +1,6 @@
 //! Requests that are refused before any handler sees them: names that cannot be, requests to a host that is not ours or
-//! that a web page of another site sent, and bodies of media types that the path does not read. Knows paths by their first
-//! parts only.
+//! that a web page of another site sent, and bodies of media types that the path does not read. Knows only
+//! those paths by name whose bodies are not all JSON.
 
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
@@ -210,6 +210,19 @@ mod tests {
             assert_eq!(refused("/v1/orders", hosts), Some(421), "{hosts:?}");
         }
         assert_eq!(refused("http://evil.example/v1/orders", &["localhost"]), Some(421));
+    }
+
+    #[test]
+    fn qlt_8_each_body_that_the_document_describes_passes() {
+        let document = crate::openapi();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                for kind in operation["requestBody"]["content"].as_object().into_iter().flatten() {
+                    let request = asked(&method.to_uppercase(), path, &[("content-type", kind.0)], "x");
+                    assert!(readable(&request).is_none(), "{method} {path} {}", kind.0);
+                }
+            }
+        }
     }
 
     #[test]

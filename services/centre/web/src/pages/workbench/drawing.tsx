@@ -74,8 +74,8 @@ function Missed({ coverage: { states, transitions, operations } }: { coverage: C
         <details class="more">
             <summary>{text("missed", { n: missed.length })}</summary>
             <ul class="plain-list">
-                {missed.map((part) => (
-                    <li key={part}>
+                {missed.map((part, index) => (
+                    <li key={index}>
                         <Said text={part} />
                     </li>
                 ))}

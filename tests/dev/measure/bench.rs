@@ -13,9 +13,11 @@ mod load;
 mod mass;
 mod memory;
 mod operations;
+mod paced;
 mod page;
 mod profile;
 mod report;
+mod rest;
 mod stub;
 mod works;
 mod writes;
@@ -100,6 +102,10 @@ pub enum Work {
     Operation,
     /// A page of each kind of search among ten million orders
     Search,
+    /// An HTTP call per order at rates from 250 to 4 000 orders a second: engine, limit, one process
+    Paced,
+    /// An installation that nobody uses, without orders and with 100 000 sleeping ones
+    Rest,
     /// Resident size of each service under the heaviest legal loads
     Memory,
     /// All of them
@@ -157,20 +163,26 @@ async fn measure(
     let mut works = Works { installation, stub, extent };
     for round in 1..=options.rounds {
         report.begin_round();
-        // Memory is measured once, below: the most that a load takes has no median.
-        for work in chosen(options).into_iter().filter(|&work| work != Work::Memory) {
+        for work in chosen(options).into_iter().filter(|work| !ONCE.contains(work)) {
             eprintln!("==> {}, round {round}", name(work));
-            for row in run(&mut works, work).await? {
-                report.add(row);
+            match work {
+                Work::Paced => report.add_paced(works.paced().await?),
+                _ => run(&mut works, work).await?.into_iter().for_each(|row| report.add(row)),
             }
         }
     }
-    if chosen(options).contains(&Work::Memory) {
-        eprintln!("==> {}", name(Work::Memory));
-        report.add_peaks(works.memory().await?);
+    for work in chosen(options).into_iter().filter(|work| ONCE.contains(work)) {
+        eprintln!("==> {}", name(work));
+        match work {
+            Work::Rest => report.add_rest(works.rest().await?),
+            _ => report.add_peaks(works.memory().await?),
+        }
     }
     Ok(())
 }
+
+/// Works that are measured once: the most that a load takes has no median, and rest is long.
+const ONCE: [Work; 2] = [Work::Rest, Work::Memory];
 
 fn name(work: Work) -> String {
     work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -178,12 +190,14 @@ fn name(work: Work) -> String {
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Pinned, Queues,
-        Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
+        All, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Paced, Pinned,
+        Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
     };
     let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
-    let long =
-        [Tokens, Flood, OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation, Search, Memory];
+    let long = [
+        Paced, Rest, Tokens, Flood, OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation,
+        Search, Memory,
+    ];
     match &options.profile {
         Some(work) => vec![*work],
         None if options.works.is_empty() => daily.to_vec(),
@@ -213,6 +227,8 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::TakeOver => vec![works.take_over().await?],
         Work::Operation => vec![works.operation().await?],
         Work::Search => vec![works.searches().await?],
-        Work::Memory | Work::All => bail!("--profile takes one work that is measured by its speed"),
+        Work::Paced | Work::Rest | Work::Memory | Work::All => {
+            bail!("--profile takes one work that is measured by its speed")
+        }
     })
 }

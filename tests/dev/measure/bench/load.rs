@@ -2,6 +2,8 @@
 //! Never keeps a table of what it sent: an order carries the time of its sending in its correlation id, and the
 //! notification brings it back.
 
+mod publish;
+
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,24 +11,22 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
-use futures_util::future::join_all;
 use lapin::message::Delivery;
 use lapin::options::{
-    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions, ConfirmSelectOptions,
-    QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+    BasicAckOptions, BasicConsumeOptions, BasicQosOptions, ConfirmSelectOptions, QueueBindOptions,
+    QueueDeclareOptions, QueueDeleteOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties};
+use lapin::{Channel, Connection, ConnectionProperties};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use publish::Publisher;
+pub use publish::publish_confirmed;
+
 /// The size that the reference work gives an order.
 const BODY_BYTES: usize = 300;
-/// Orders published together; more at once gain nothing and make the stream uneven.
-const BATCH: u32 = 200;
-/// A paced load sends what is owed this often.
-const PACE: Duration = Duration::from_millis(5);
 /// Time without any progress after which something must be broken.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -59,7 +59,7 @@ pub struct Orders {
 pub struct Flow {
     /// Orders in flight at most.
     pub in_flight: usize,
-    /// Orders a second; `None` for as many as there is room for.
+    /// Orders a second, which come by chance and wait for none before them; `None` for as many as there is room for.
     pub pace: Option<f64>,
 }
 
@@ -142,7 +142,8 @@ impl Generator {
         });
         let queue = route.queue;
         let receiver = tokio::spawn(receive(Arc::clone(&shared), consumer));
-        let publisher = tokio::spawn(publish(Arc::clone(&shared), publishing, route, orders, flow));
+        let publisher = Publisher { shared: Arc::clone(&shared), channel: publishing, route, orders };
+        let publisher = tokio::spawn(publisher.run(flow.pace));
         Ok(Self { shared, queue, channel, _connection: connection, publisher, receiver })
     }
 
@@ -257,69 +258,6 @@ fn note(shared: &Shared, seen: &mut HashSet<u64>, batch: &[Delivery]) -> u64 {
 fn mark(correlation: &str) -> Option<(u64, u128)> {
     let (number, at) = correlation.split_once('-')?;
     Some((number.parse().ok()?, at.parse().ok()?))
-}
-
-async fn publish(
-    shared: Arc<Shared>,
-    channel: Channel,
-    route: Route,
-    orders: Orders,
-    flow: Flow,
-) -> Result<()> {
-    let mut number = 0;
-    loop {
-        let room = tokio::select! {
-            biased;
-            () = shared.stop.cancelled() => return Ok(()),
-            room = shared.room.acquire() => room?,
-        };
-        room.forget();
-        let mut count = 1;
-        let wanted = match flow.pace {
-            Some(pace) => {
-                tokio::time::sleep(PACE).await;
-                let owed = shared.epoch.elapsed().as_secs_f64() * pace - number as f64;
-                (owed.max(1.0) as u32).min(BATCH)
-            }
-            None => BATCH,
-        };
-        while count < wanted && shared.room.try_acquire().map(|permit| permit.forget()).is_ok() {
-            count += 1;
-        }
-        let sent =
-            (0..u64::from(count)).map(|offset| send(&shared, &channel, &route, orders, number + offset));
-        for sent in join_all(sent).await {
-            sent?;
-        }
-        number += u64::from(count);
-        shared.sent.store(number, Ordering::Relaxed);
-    }
-}
-
-async fn send(shared: &Shared, channel: &Channel, route: &Route, orders: Orders, number: u64) -> Result<()> {
-    let correlation = format!("{number}-{}", shared.epoch.elapsed().as_micros());
-    let body = body(&shared.tag, number, orders, Some((route.notify, &correlation)));
-    publish_confirmed(channel, route.exchange, route.key, body.as_bytes(), BasicProperties::default()).await
-}
-
-/// Publishes one persistent message and waits until the broker has it.
-///
-/// # Errors
-/// The broker refused or returned it.
-pub async fn publish_confirmed(
-    channel: &Channel,
-    exchange: &str,
-    key: &str,
-    body: &[u8],
-    properties: BasicProperties,
-) -> Result<()> {
-    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-    let properties = properties.with_delivery_mode(2).with_content_type("application/json".into());
-    let confirm = channel.basic_publish(exchange.into(), key.into(), options, body, properties).await?;
-    match confirm.await? {
-        Confirmation::Ack(None) => Ok(()),
-        other => bail!("the broker did not take a message: {other:?}"),
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -7,6 +7,8 @@ use pagurus_harness::nodes::Role;
 
 use super::cpu::Part;
 use super::memory::Peak;
+use super::paced::{self, Paced};
+use super::rest::{self, Rest};
 use super::works::{Memory, Row};
 
 const HEAD: [&str; 15] = [
@@ -35,6 +37,9 @@ const MOST_OTHERS: f64 = 0.05;
 pub struct Report {
     /// Rows of each round. A machine gets faster and slower within minutes: only within a round are works compared.
     rounds: Vec<Vec<Row>>,
+    /// The same of orders at steady rates.
+    paced: Vec<Vec<Paced>>,
+    rest: Vec<Rest>,
     peaks: Vec<Peak>,
 }
 
@@ -52,6 +57,16 @@ impl Report {
         }
     }
 
+    /// Takes what a round measured at steady rates.
+    pub fn add_paced(&mut self, round: Vec<Paced>) {
+        self.paced.push(round);
+    }
+
+    /// Takes what an installation at rest costs.
+    pub fn add_rest(&mut self, rest: Vec<Rest>) {
+        self.rest.extend(rest);
+    }
+
     /// Takes what the services took under heavy loads.
     pub fn add_peaks(&mut self, peaks: Vec<Peak>) {
         self.peaks.extend(peaks);
@@ -59,13 +74,20 @@ impl Report {
 
     /// The work that was disturbed most, and by which share of the machine, where that is too much to publish.
     pub fn disturbed(&self) -> Option<(&'static str, f64)> {
-        let shares = self.rounds.iter().flatten().map(|row| (row.work, row.cpu.others));
+        let paced = self.paced.iter().flatten().map(Paced::others);
+        let shares = self.rounds.iter().flatten().map(|row| (row.work, row.cpu.others)).chain(paced);
         shares.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, share)| *share > MOST_OTHERS)
     }
 
     /// The tables with their notes, in Markdown.
     pub fn text(&self) -> String {
         let mut text = if self.rounds.iter().all(Vec::is_empty) { String::new() } else { self.works() };
+        if !self.paced.is_empty() {
+            text.push_str(&paced::section(&self.paced));
+        }
+        if !self.rest.is_empty() {
+            text.push_str(&rest::section(&self.rest));
+        }
         if !self.peaks.is_empty() {
             text.push_str(&self.memory());
         }
@@ -223,10 +245,11 @@ impl Report {
     }
 }
 
-fn table(lines: &[[String; HEAD.len()]]) -> String {
+/// A table in Markdown, its first line the head.
+pub fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
     let width =
         |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; HEAD.len()] = std::array::from_fn(width);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
         for (column, cell) in line.iter().enumerate() {
@@ -250,7 +273,7 @@ fn table(lines: &[[String; HEAD.len()]]) -> String {
 }
 
 /// The item in the middle by this figure; of an even number the lower of the two, because a mean of both was not measured.
-fn median<T>(mut items: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
+pub fn median<T>(mut items: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
     items.sort_by(|one, other| figure(one).total_cmp(&figure(other)));
     let middle = items.len().checked_sub(1)? / 2;
     Some(items.swap_remove(middle))

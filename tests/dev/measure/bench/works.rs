@@ -13,7 +13,7 @@ use super::limit;
 use super::load::{Flow, Generator, Latencies, Orders, Route};
 use super::profile::Profile;
 use super::stub::Stub;
-use super::writes::Writes;
+use super::writes::{Writes, Written};
 
 /// Orders before each measurement: connections, caches and plans are as they stay then.
 const WARM_UP: u64 = 4000;
@@ -43,7 +43,8 @@ const STRAIGHT: Route = Route {
     notifications: None,
     queue: "bench.notifications",
 };
-const LIMIT: Route = Route {
+/// The way in and out of the hand-written pipeline.
+pub const LIMIT: Route = Route {
     exchange: "",
     key: limit::ORDERS,
     notify: "amqp://?key=bench",
@@ -106,8 +107,8 @@ pub struct Window {
     pub cpu: Usage,
     /// Latencies of the notified orders.
     pub latencies: Latencies,
-    /// Amounts written to the database, as text.
-    pub written: String,
+    /// Amounts written to the database.
+    pub written: Written,
 }
 
 impl Window {
@@ -120,7 +121,7 @@ impl Window {
             cpu: self.cpu,
             latencies: self.latencies,
             memory: None,
-            notes: vec![self.written],
+            notes: vec![self.written.to_string()],
         }
     }
 }

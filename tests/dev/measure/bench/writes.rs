@@ -1,5 +1,7 @@
 //! Cost of a work for the database's disk: log bytes, commits and rows.
 
+use std::fmt;
+
 use anyhow::Result;
 use tokio_postgres::Client;
 
@@ -26,14 +28,34 @@ impl Writes {
         Ok(Self { log_bytes: row.get("log_bytes"), commits: row.get("commits"), rows: row.get("rows") })
     }
 
-    /// A sentence on what was written since then, per order.
-    pub fn since(&self, before: &Self, orders: u64) -> String {
+    /// Amounts written since then, per order.
+    pub fn since(&self, before: &Self, orders: u64) -> Written {
         let orders = orders.max(1) as f64;
-        format!(
-            "{:.2} KB of write-ahead log, {:.3} commits and {:.1} row writes an order",
-            (self.log_bytes - before.log_bytes) / 1000.0 / orders,
-            (self.commits - before.commits) / orders,
-            (self.rows - before.rows) / orders
+        Written {
+            log_kilobytes: (self.log_bytes - before.log_bytes) / 1000.0 / orders,
+            commits: (self.commits - before.commits) / orders,
+            rows: (self.rows - before.rows) / orders,
+        }
+    }
+}
+
+/// Amounts that an order makes the database write.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// Kilobytes of write-ahead log.
+    pub log_kilobytes: f64,
+    /// Commits of the whole database, background included.
+    pub commits: f64,
+    /// Rows inserted, changed or deleted.
+    pub rows: f64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { log_kilobytes, commits, rows } = self;
+        write!(
+            f,
+            "{log_kilobytes:.2} KB of write-ahead log, {commits:.3} commits and {rows:.1} row writes an order"
         )
     }
 }

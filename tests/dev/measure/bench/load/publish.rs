@@ -42,7 +42,13 @@ impl Publisher {
 
     async fn as_there_is_room(&self) -> Result<()> {
         let mut number = 0;
-        while self.wait_for_room().await? {
+        loop {
+            let room = tokio::select! {
+                biased;
+                () = self.shared.stop.cancelled() => return Ok(()),
+                room = self.shared.room.acquire() => room?,
+            };
+            room.forget();
             let mut count = 1;
             while count < BATCH && self.shared.room.try_acquire().map(|permit| permit.forget()).is_ok() {
                 count += 1;
@@ -54,7 +60,6 @@ impl Publisher {
             number += u64::from(count);
             self.shared.sent.store(number, Ordering::Relaxed);
         }
-        Ok(())
     }
 
     /// Sends orders at times that chance draws (a Poisson process). An order waits for no confirm of another, and its
@@ -64,20 +69,21 @@ impl Publisher {
         let (mut number, mut due) = (0, self.now());
         let mut unconfirmed = FuturesUnordered::new();
         loop {
-            let wait = tokio::time::sleep(due.saturating_sub(self.now()));
+            // A sleep is a millisecond at least: what is due together goes together.
+            while due <= self.now()
+                && let Ok(room) = self.shared.room.try_acquire()
+            {
+                room.forget();
+                unconfirmed.push(self.send(number, due));
+                number += 1;
+                due += Duration::from_secs_f64(-(1.0 - random.random::<f64>()).ln() / pace);
+            }
+            self.shared.sent.store(number, Ordering::Relaxed);
             tokio::select! {
                 biased;
                 () = self.shared.stop.cancelled() => break,
                 Some(sent) = unconfirmed.next() => sent?,
-                () = wait => {
-                    if !self.wait_for_room().await? {
-                        break;
-                    }
-                    unconfirmed.push(self.send(number, due));
-                    number += 1;
-                    self.shared.sent.store(number, Ordering::Relaxed);
-                    due += Duration::from_secs_f64(-(1.0 - random.random::<f64>()).ln() / pace);
-                }
+                turn = self.next_turn(due) => turn?,
             }
         }
         while let Some(sent) = unconfirmed.next().await {
@@ -86,16 +92,11 @@ impl Publisher {
         Ok(())
     }
 
-    /// Waits for room for one more order; false if the load is to stop.
-    async fn wait_for_room(&self) -> Result<bool> {
-        tokio::select! {
-            biased;
-            () = self.shared.stop.cancelled() => Ok(false),
-            room = self.shared.room.acquire() => {
-                room?.forget();
-                Ok(true)
-            }
-        }
+    /// Waits until the next order is due, and there is room for it.
+    async fn next_turn(&self, due: Duration) -> Result<()> {
+        tokio::time::sleep(due.saturating_sub(self.now())).await;
+        drop(self.shared.room.acquire().await?);
+        Ok(())
     }
 
     /// Time since the start of the load.

@@ -94,6 +94,10 @@ pub enum Work {
     History,
     /// An HTTP call per order, over 1 000, 10 000 and 100 000 queues
     Queues,
+    /// An HTTP call per order, with bodies of 10 and 100 kilobytes that do not compress
+    Bodies,
+    /// An HTTP call per order, with 2 and 4 workers on the same cores
+    Workers,
     /// An HTTP call per order, while another session of the database holds a snapshot
     Pinned,
     /// A new dispatcher before a million ready orders
@@ -190,13 +194,13 @@ fn name(work: Work) -> String {
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Paced, Pinned,
-        Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
+        All, Bodies, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Paced,
+        Pinned, Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens, Workers,
     };
     let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
     let long = [
-        Paced, Rest, Tokens, Flood, OneProcess, Queues, Pinned, Sleepers, History, TakeOver, Operation,
-        Search, Memory,
+        Paced, Rest, Tokens, Flood, OneProcess, Queues, Bodies, Workers, Pinned, Sleepers, History, TakeOver,
+        Operation, Search, Memory,
     ];
     match &options.profile {
         Some(work) => vec![*work],
@@ -209,7 +213,9 @@ fn chosen(options: &Options) -> Vec<Work> {
 async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
     Ok(match work {
         Work::Limit if works.extent.profile => vec![works.limit().await?],
-        Work::Limit => vec![works.limit().await?, works.limit_idle().await?],
+        Work::Limit => {
+            vec![works.limit().await?, works.limit_with_claim().await?, works.limit_idle().await?]
+        }
         Work::OneAction => vec![works.one_action().await?],
         Work::Straight => vec![works.straight().await?],
         Work::ThreeStage => vec![works.three_stage().await?],
@@ -223,6 +229,8 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::Sleepers => vec![works.sleepers().await?],
         Work::History => vec![works.with_history().await?],
         Work::Queues => works.queues().await?,
+        Work::Bodies => works.bodies().await?,
+        Work::Workers => works.workers().await?,
         Work::Pinned => vec![works.pinned().await?],
         Work::TakeOver => vec![works.take_over().await?],
         Work::Operation => vec![works.operation().await?],

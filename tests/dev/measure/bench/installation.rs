@@ -29,8 +29,10 @@ const CONFIGURATION_FILE: &str = "pagurus.yaml";
 const CONFIGURATION: &str = "intake:\n  straight_to_queue: true\nnotify:\n  allow:\n    - exchange: pagurus.notifications\n    - queue: bench.notifications\n";
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const STOP_TIMEOUT: Duration = Duration::from_secs(45);
-/// Number of ports: one for each service and one for the called system.
-const PORTS: u16 = 6;
+/// Workers at most.
+const WORKERS: u16 = 4;
+/// Number of ports: one for each service, one for each further worker, and one for the called system.
+const PORTS: u16 = 5 + (WORKERS - 1) + 1;
 
 /// The scenarios of the reference works, by name.
 pub const SCENARIOS: [(&str, &str); 3] = [
@@ -144,10 +146,20 @@ impl Installation {
         self.put_scenarios().await
     }
 
+    /// The same with this number of workers, [`WORKERS`] at most.
+    pub async fn renew_with_workers(&mut self, workers: u16) -> Result<()> {
+        self.renew().await?;
+        for number in 1..workers.min(WORKERS) {
+            let place = NodePlace { name: format!("worker-{}", number + 1), port: 4 + number };
+            self.start_process(Role::Worker, place, &[], &[])?;
+        }
+        self.ready().await
+    }
+
     /// The same with all five services in one process.
     pub async fn renew_in_one_process(&mut self) -> Result<()> {
         self.clear().await?;
-        self.start_process(Role::ALL[0], &Role::ALL[1..], &[])?;
+        self.start_process(Role::ALL[0], NodePlace::of(Role::ALL[0]), &Role::ALL[1..], &[])?;
         self.ready().await?;
         self.put_scenarios().await
     }
@@ -160,14 +172,14 @@ impl Installation {
         Ok(())
     }
 
-    /// The hand-written pipeline in place of the services, on an empty database of its own.
-    pub async fn renew_for_limit(&mut self) -> Result<()> {
+    /// The hand-written pipeline in place of the services, with claims or without, on an empty database of its own.
+    pub async fn renew_for_limit(&mut self, claim: bool) -> Result<()> {
         self.clear().await?;
         let (database_url, amqp_url) = (self.postgres.url(DATABASE), self.rabbit.url());
         limit::prepare(&database_url, &amqp_url).await?;
         let stub = format!("127.0.0.1:{}", self.stub_port());
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("limit").args(limit::Options::words(&database_url, &amqp_url, &stub));
+        command.arg("limit").args(limit::Options::words(&database_url, &amqp_url, &stub, claim));
         self.pipeline = Some(process::spawn(&mut command, &self.folder.join("log/limit.log"))?);
         self.note()
     }
@@ -188,11 +200,17 @@ impl Installation {
     }
 
     fn start_node(&mut self, role: Role) -> Result<()> {
-        self.start_process(role, &[], &[])
+        self.start_process(role, NodePlace::of(role), &[], &[])
     }
 
     /// Starts one process with these roles. `own` are its own settings, beside those of all.
-    fn start_process(&mut self, role: Role, also: &[Role], own: &[(&str, String)]) -> Result<()> {
+    fn start_process(
+        &mut self,
+        role: Role,
+        place: NodePlace,
+        also: &[Role],
+        own: &[(&str, String)],
+    ) -> Result<()> {
         let given = std::env::vars().filter(|(name, _)| name.starts_with("PAGURUS__"));
         let mut environment: BTreeMap<String, String> = given.collect();
         let mut set = |name: &str, value: String| environment.insert(format!("PAGURUS__{name}"), value);
@@ -203,14 +221,13 @@ impl Installation {
         for (name, value) in own {
             set(name, value.clone());
         }
-        let place = Role::ALL.iter().position(|&other| other == role).unwrap_or_default();
         let node = Node::start(NodeSpec {
             role,
             also: also.to_vec(),
-            name: role.to_string(),
-            port: self.ports.first() + u16::try_from(place)?,
+            port: self.ports.first() + place.port,
             programs: self.programs.clone(),
-            log: self.folder.join(format!("log/{role}.log")),
+            log: self.folder.join(format!("log/{}.log", place.name)),
+            name: place.name,
             config: Some(self.folder.join(CONFIGURATION_FILE)),
             environment,
             detached: true,
@@ -247,7 +264,7 @@ impl Installation {
             ("ACCESS__MODE", "token".to_owned()),
             ("INTAKE__LIMITS__REQUESTS_PER_SECOND", requests.to_string()),
         ];
-        self.start_process(Role::Intake, &[], &own)?;
+        self.start_process(Role::Intake, NodePlace::of(Role::Intake), &[], &own)?;
         self.ready().await?;
         Ok(tokens)
     }
@@ -312,6 +329,20 @@ impl Installation {
         all.extend(self.pipeline);
         fs::write(self.folder.join("processes.json"), serde_json::to_string(&all)?)?;
         Ok(())
+    }
+}
+
+/// Name of a process, and its port as counted from the first one.
+struct NodePlace {
+    name: String,
+    port: u16,
+}
+
+impl NodePlace {
+    /// The place of the first process of a role.
+    fn of(role: Role) -> Self {
+        let port = (0..).zip(Role::ALL).find(|(_, other)| *other == role).map_or(0, |(port, _)| port);
+        Self { name: role.to_string(), port }
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! What it leaves out, and an engine cannot: scenarios, several processes and their news of each other, claims and
 //! takeover of lost work, retries, sleeping, queues, priorities, validation of input and answers to it, an API, metrics.
-//! A crash loses no order, but one whose call was under way is called again by hand.
+//! A crash loses no order, but one whose call was under way is called again by hand. With `--claim` it has what would let
+//! another process take over: a call is made only for a committed row that says whose it is, and until when.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,6 +45,7 @@ const SCHEMA: &str = "
                          finished_at timestamptz) WITH (fillfactor = 70);
     CREATE TABLE payloads (order_no bigint PRIMARY KEY, body text NOT NULL);
     CREATE TABLE ready (order_no bigint PRIMARY KEY);
+    CREATE TABLE running (order_no bigint PRIMARY KEY, worker integer NOT NULL, until timestamptz NOT NULL);
     CREATE TABLE history (order_no bigint NOT NULL, number integer NOT NULL, at timestamptz NOT NULL DEFAULT now(),
                           detail text NOT NULL, PRIMARY KEY (order_no, number));
     CREATE TABLE outbox (order_no bigint PRIMARY KEY, body text NOT NULL);";
@@ -55,6 +57,9 @@ const REGISTER: &str = "
     payload AS (INSERT INTO payloads SELECT no, body FROM batch JOIN new USING (no)),
     work AS (INSERT INTO ready SELECT no FROM new)
     SELECT no FROM new";
+const CLAIM: &str = "
+    WITH taken AS (DELETE FROM ready WHERE order_no = ANY($1::bigint[]) RETURNING order_no)
+    INSERT INTO running SELECT order_no, 1, now() + interval '5 minutes' FROM taken RETURNING order_no";
 const COMPLETE: &str = "
     WITH done AS (DELETE FROM ready WHERE order_no = ANY($1::bigint[]) RETURNING order_no),
     ended AS (UPDATE orders o SET status = 'success', finished_at = now()
@@ -76,12 +81,17 @@ pub struct Options {
     /// The called system, `host:port`
     #[arg(long)]
     call: String,
+    /// Claim each order before it is called for
+    #[arg(long)]
+    claim: bool,
 }
 
 impl Options {
     /// The words that a command line gives them in.
-    pub fn words(database_url: &str, amqp_url: &str, call: &str) -> [String; 6] {
-        ["--database-url", database_url, "--amqp-url", amqp_url, "--call", call].map(str::to_owned)
+    pub fn words(database_url: &str, amqp_url: &str, call: &str, claim: bool) -> Vec<String> {
+        let mut words = vec!["--database-url", database_url, "--amqp-url", amqp_url, "--call", call];
+        words.extend(claim.then_some("--claim"));
+        words.into_iter().map(str::to_owned).collect()
     }
 }
 
@@ -106,16 +116,22 @@ pub async fn serve(options: Options) -> Result<()> {
     consuming.basic_qos(2000, BasicQosOptions::default()).await?;
     let publishing = connection.create_channel().await?;
     publishing.confirm_select(ConfirmSelectOptions::default()).await?;
-    let (calls, registered) = mpsc::channel(BETWEEN);
+    let (orders, mut registered) = mpsc::channel(BETWEEN);
     let (ends, called) = mpsc::channel(BETWEEN);
     let (notices, ended) = mpsc::channel(BETWEEN);
     let url = &options.database_url;
-    let steps = [
-        tokio::spawn(register(connect(url).await?, consuming, calls)),
+    let mut steps = vec![tokio::spawn(register(connect(url).await?, consuming, orders))];
+    if options.claim {
+        let (claims, claimed) = mpsc::channel(BETWEEN);
+        let unclaimed = std::mem::replace(&mut registered, claimed);
+        steps.push(tokio::spawn(claim(connect(url).await?, unclaimed, claims)));
+    }
+    let place = if options.claim { "running" } else { "ready" };
+    steps.extend([
         tokio::spawn(call(Arc::new(Caller::new(&options.call, CONNECTIONS)), registered, ends)),
-        tokio::spawn(complete(connect(url).await?, called, notices)),
+        tokio::spawn(complete(connect(url).await?, place, called, notices)),
         tokio::spawn(notify(connect(url).await?, publishing, ended)),
-    ];
+    ]);
     let (first, _, _) = futures_util::future::select_all(steps).await;
     first??;
     bail!("a step has ended")
@@ -183,6 +199,24 @@ async fn register(client: Client, channel: Channel, calls: mpsc::Sender<Order>) 
     bail!("the consumer has ended")
 }
 
+async fn claim(
+    client: Client,
+    mut registered: mpsc::Receiver<Order>,
+    claimed: mpsc::Sender<Order>,
+) -> Result<()> {
+    let statement = client.prepare(CLAIM).await?;
+    let mut orders = Vec::with_capacity(BATCH);
+    while registered.recv_many(&mut orders, BATCH).await > 0 {
+        let no: Vec<i64> = orders.iter().map(|order| order.no).collect();
+        let rows = client.query(&statement, &[&no]).await?;
+        let ours: HashSet<i64> = rows.iter().map(|row| row.get(0)).collect();
+        for order in orders.drain(..).filter(|order| ours.contains(&order.no)) {
+            claimed.send(order).await?;
+        }
+    }
+    bail!("no more orders")
+}
+
 async fn call(
     caller: Arc<Caller>,
     mut orders: mpsc::Receiver<Order>,
@@ -206,10 +240,11 @@ async fn call(
 
 async fn complete(
     client: Client,
+    place: &'static str,
     mut called: mpsc::Receiver<Order>,
     notices: mpsc::Sender<Notice>,
 ) -> Result<()> {
-    let statement = client.prepare(COMPLETE).await?;
+    let statement = client.prepare(&COMPLETE.replace("FROM ready", &format!("FROM {place}"))).await?;
     let mut orders = Vec::with_capacity(BATCH);
     while called.recv_many(&mut orders, BATCH).await > 0 {
         let batch: Vec<Notice> = orders.drain(..).map(Notice::of).collect();

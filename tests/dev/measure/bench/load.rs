@@ -6,7 +6,7 @@ mod publish;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -18,6 +18,9 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ConnectionProperties};
+use rand::distr::Alphanumeric;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +29,12 @@ use publish::Publisher;
 pub use publish::publish_confirmed;
 
 /// The size that the reference work gives an order.
-const BODY_BYTES: usize = 300;
+pub const BODY_BYTES: usize = 300;
+/// Text that fills the bodies up: drawn once, so that making a body costs little, and compressing it gains nothing.
+static PADDING: LazyLock<String> = LazyLock::new(|| {
+    let random = StdRng::seed_from_u64(1).sample_iter(Alphanumeric);
+    random.take(1 << 20).map(char::from).collect()
+});
 /// Time without any progress after which something must be broken.
 const STALLED: Duration = Duration::from_secs(30);
 
@@ -52,6 +60,8 @@ pub struct Orders {
     pub scenario: &'static str,
     /// Number of queues, with one order after the other in each; `None` for parallel orders.
     pub queues: Option<u64>,
+    /// Size of the body of an order, a megabyte at most.
+    pub bytes: usize,
 }
 
 /// Density of the load.
@@ -63,7 +73,7 @@ pub struct Flow {
     pub pace: Option<f64>,
 }
 
-/// The body of an order of the reference size; with the URL and the mark of its notification, where it wants one.
+/// The body of an order of its size; with the URL and the mark of its notification, where it wants one.
 pub fn body(tag: &str, number: u64, orders: Orders, notify: Option<(&str, &str)>) -> String {
     let mut text = format!(r#"{{"id":"{tag}-{number:08}","scenario":"{}""#, orders.scenario);
     if let Some(queues) = orders.queues {
@@ -73,8 +83,10 @@ pub fn body(tag: &str, number: u64, orders: Orders, notify: Option<(&str, &str)>
         text.push_str(&format!(r#","notify":{{"url":"{url}","correlationId":"{correlation}"}}"#));
     }
     text.push_str(r#","params":{"account":"79110000001","tariff":"light","note":""#);
-    let padding = BODY_BYTES.saturating_sub(text.len() + 3);
-    text.extend(std::iter::repeat_n('.', padding));
+    let padding = orders.bytes.saturating_sub(text.len() + 3).min(PADDING.len());
+    // Another part of the text for each order.
+    let first = number as usize * 4099 % (PADDING.len() - padding + 1);
+    text.push_str(&PADDING[first..first + padding]);
     text.push_str(r#""}}"#);
     text
 }
@@ -271,11 +283,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_has_the_reference_size_and_is_json() {
-        for (queues, mark) in [(None, None), (Some(7), Some("12-34")), (None, Some("1-1"))] {
+    fn an_order_has_its_size_and_is_json() {
+        for (queues, mark, bytes) in
+            [(None, None, BODY_BYTES), (Some(7), Some("12-34"), BODY_BYTES), (None, Some("1-1"), 100_000)]
+        {
             let notify = mark.map(|mark| ("amqp://?key=bench", mark));
-            let text = body("abc", 12, Orders { scenario: "one", queues }, notify);
-            assert_eq!(text.len(), BODY_BYTES);
+            let text = body("abc", 12, Orders { scenario: "one", queues, bytes }, notify);
+            assert_eq!(text.len(), bytes);
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["id"], "abc-00000012");
             assert_eq!(value["queue"].as_str(), queues.map(|_| "bench-5"));

@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
+use pagurus_harness::nodes::Role;
 
+use super::cpu::Part;
 use super::load::{Flow, Generator, Route};
 use super::report::{median, table};
 use super::works::{ENGINE, LIMIT, ONE_ACTION, Window, Works};
@@ -17,7 +19,7 @@ const SECONDS: u64 = 10;
 /// Orders before the first rate, as many as before other works: caches and plans are as they stay then.
 const FIRST: u64 = 4000;
 
-const HEAD: [&str; 11] = [
+const HEAD: [&str; 17] = [
     "orders/s",
     "measured",
     "p50 ms",
@@ -27,8 +29,14 @@ const HEAD: [&str; 11] = [
     "of the limit",
     "cores used",
     "commits",
-    "orders",
     "others",
+    "intake",
+    "dispatcher",
+    "worker",
+    "notifier",
+    "Postgres",
+    "RabbitMQ",
+    "load",
 ];
 
 /// One-action at one rate.
@@ -60,7 +68,7 @@ impl Works<'_> {
         let mut all = Vec::new();
         self.installation.renew().await?;
         self.at_rates("engine", ENGINE, &mut all).await?;
-        self.installation.renew_for_limit().await?;
+        self.installation.renew_for_limit(false).await?;
         self.at_rates(LIMIT_NAME, LIMIT, &mut all).await?;
         self.installation.renew_in_one_process().await?;
         self.at_rates("one process", ENGINE, &mut all).await?;
@@ -127,6 +135,12 @@ fn cells(paced: &Paced, of_the_limit: Option<f64>) -> [String; HEAD.len()] {
     let window = &paced.window;
     let time =
         |share| window.latencies.percentile(share).map_or_else(String::new, |time| format!("{time:.1}"));
+    let of = |part: Part| {
+        let used = window.cpu.used.get(&part);
+        used.map_or_else(String::new, |seconds| {
+            format!("{:.3}", seconds * 1000.0 / window.orders.max(1) as f64)
+        })
+    };
     [
         paced.rate.to_string(),
         paced.runner.to_owned(),
@@ -137,7 +151,18 @@ fn cells(paced: &Paced, of_the_limit: Option<f64>) -> [String; HEAD.len()] {
         of_the_limit.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
         format!("{:.2}", paced.cpu() / window.seconds),
         format!("{:.3}", window.written.commits),
-        window.orders.to_string(),
         format!("{:.0} %", window.cpu.others * 100.0),
+        of(Part::Service(Role::Intake)),
+        of(Part::Service(Role::Dispatcher)),
+        // One process stands for all five services.
+        if window.cpu.used.contains_key(&Part::OneProcess) {
+            of(Part::OneProcess)
+        } else {
+            of(Part::Service(Role::Worker))
+        },
+        of(Part::Service(Role::Notifier)),
+        of(Part::Postgres),
+        of(Part::Rabbit),
+        of(Part::Load),
     ]
 }

@@ -1,5 +1,5 @@
 //! The page that is committed, `docs/performance.md`, and its chart: a run's table, the machine, and the words around them.
-//! Keeps the parts with a date of their own that an earlier run measured and this one did not.
+//! Keeps what an earlier run measured and this one did not: parts with a date of their own, and the table of works.
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +11,9 @@ use pagurus_harness::{postgres, rabbit};
 use super::chart;
 use super::report::Report;
 
+/// Head of the page.
+const HEADING: &str = "# Performance\n\n\
+    <!-- Written by `./dev bench --record`: run it again instead of editing. -->\n\n";
 /// The line of the page that shows the chart.
 const PICTURE: &str = "![Processor time of an order, by process](performance.svg)\n\n";
 /// Heading of what follows the figures.
@@ -21,27 +24,33 @@ const MEANING: &str = "## What they mean\n";
 /// # Errors
 /// A file can't be written.
 pub fn record(report: &Report, root: &Path, words: &str, in_flight: usize) -> Result<()> {
-    let chart = chart::draw(&report.rows());
-    if let Some(chart) = &chart {
-        fs::write(root.join("docs/performance.svg"), chart)?;
-    }
     let path = root.join("docs/performance.md");
-    let figures = report.text();
-    let earlier = kept(&fs::read_to_string(&path).unwrap_or_default(), &figures);
-    let page = format!(
-        "# Performance\n\n\
-         <!-- Written by `./dev bench --record`: run it again instead of editing. -->\n\n\
-         Measured on {date} by `./dev bench {words}`.\n\n\
-         {machine}\n\
-         ## Figures\n\n{picture}{figures}{earlier}\n\
-         {MEANING}\n{meaning}",
-        date = jiff::Zoned::now().strftime("%Y-%m-%d"),
-        machine = machine(),
-        picture = if chart.is_some() { PICTURE } else { "" },
-        meaning = meaning(in_flight),
-    );
-    fs::write(path, page)?;
+    let before = fs::read_to_string(&path).unwrap_or_default();
+    let sections = report.sections();
+    let works = match report.works() {
+        Some(table) => {
+            let chart = chart::draw(&report.rows());
+            if let Some(chart) = &chart {
+                fs::write(root.join("docs/performance.svg"), chart)?;
+            }
+            let picture = if chart.is_some() { PICTURE } else { "" };
+            format!(
+                "{HEADING}Measured on {date} by `./dev bench {words}`.\n\n{machine}\n## Figures\n\n{picture}{table}",
+                date = jiff::Zoned::now().strftime("%Y-%m-%d"),
+                machine = machine(),
+            )
+        }
+        None => format!("{}\n", works_of(&before).trim_end()),
+    };
+    let earlier = kept(&before, &sections);
+    fs::write(path, format!("{works}{sections}{earlier}\n{MEANING}\n{}", meaning(in_flight)))?;
     Ok(())
+}
+
+/// The page before its first part with a date of its own.
+fn works_of(page: &str) -> &str {
+    let figures = page.split(MEANING).next().unwrap_or_default();
+    figures.find("\n### ").map_or(figures, |end| &figures[..end])
 }
 
 /// The parts of the page before, each with a date of its own, that these figures have no part of the same name for.
@@ -102,7 +111,9 @@ fn meaning(in_flight: usize) -> String {
          fresh services and an empty database. Times are from publishing an order to the arrival of its notification; \
          under full load they are mostly the wait in the queue.\n\n\
          - **limit**: the same order written by hand in one process, with the least row writes and messages for the same \
-         durability (`tests/dev/measure/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`.\n\
+         durability (`tests/dev/measure/bench/limit.rs` says what it leaves out). Its CPU stands under `worker`. \
+         **limit with a claim**: the same with a committed row for each order that says whose it is, as whatever is to be taken over \
+         after a crash needs.\n\
          - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
          - **one-action**: AMQP order, one HTTP call, notification. **straight**: the same, past all exchanges: orders sent to the \
          queue of orders itself, notifications to a queue, as the limit has it. **sequential**: one-action over 1 000 queues. \
@@ -112,11 +123,15 @@ fn meaning(in_flight: usize) -> String {
          - **intake**: durable acceptance alone, workers stopped.\n\
          - **queues**: one-action over that many queues. **pinned**: one-action while another session of the database holds a \
          snapshot, so that nothing that was deleted can be cleared away.\n\
+         - **bodies**: one-action with longer parameters, which do not compress; fewer of them are in flight (50 MB). **workers**: \
+         one-action with that many workers on the same cores, to show what sharing the work costs.\n\
          - **take-over**: a new dispatcher that finds a million ready orders.\n\
          - **sleepers**: a million sleeping orders, a hundred thousand of them due within one second.\n\
          - **operation**: a bulk operation that restarts a million failed orders under a mended version of their scenario, beside \
          200 other orders a second. **search**: a page of each kind of search among ten million orders; its times are those of \
          a request to the API after the first of its kind.\n\
+         - **At steady rates**: one-action as orders come by chance at a rate (a Poisson process), however long those before take; \
+         a time counts from when its order was due. **At rest**: nobody sends anything.\n\
          - **memory**: what each service held at most while the load lasted, and when it was over; \
          [which setting bounds what](guides/memory.md).\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
@@ -161,5 +176,7 @@ mod tests {
         assert_eq!(kept(&page, "table\n\n### Memory\n\nnew\n"), "\n### Wave\n\nof one day\n");
         assert_eq!(kept(&page, "table\n"), "\n### Memory\n\nold\n\n### Wave\n\nof one day\n");
         assert_eq!(kept("", "table\n"), "");
+        assert_eq!(works_of(&page), "# P\n\ntable\n");
+        assert_eq!(works_of("# P\n\ntable\n\n## What they mean\n"), "# P\n\ntable\n\n");
     }
 }

@@ -9,7 +9,7 @@ use super::cpu::Part;
 use super::memory::Peak;
 use super::paced::{self, Paced};
 use super::rest::{self, Rest};
-use super::works::{Memory, Row};
+use super::works::{LIMIT_WITH_CLAIM, Memory, Row};
 
 const HEAD: [&str; 15] = [
     "work",
@@ -79,9 +79,14 @@ impl Report {
         shares.max_by(|one, other| one.1.total_cmp(&other.1)).filter(|(_, share)| *share > MOST_OTHERS)
     }
 
-    /// The tables with their notes, in Markdown.
+    /// All that was measured, in Markdown.
     pub fn text(&self) -> String {
-        let mut text = if self.rounds.iter().all(Vec::is_empty) { String::new() } else { self.works() };
+        self.works().unwrap_or_default() + &self.sections()
+    }
+
+    /// The parts with a date of their own.
+    pub fn sections(&self) -> String {
+        let mut text = String::new();
         if !self.paced.is_empty() {
             text.push_str(&paced::section(&self.paced));
         }
@@ -132,8 +137,12 @@ impl Report {
         self.rounds.iter().flatten().filter(move |row| row.work == work)
     }
 
-    fn works(&self) -> String {
+    /// The table of the works with its notes; none where no work was measured.
+    pub fn works(&self) -> Option<String> {
         let rows = self.rows();
+        if rows.is_empty() {
+            return None;
+        }
         let mut lines = vec![HEAD.map(str::to_owned)];
         lines.extend(rows.iter().map(|row| self.cells(row)));
         let mut text = table(&lines);
@@ -155,7 +164,7 @@ impl Report {
                 let _ = writeln!(text, "\n{}: {note}", row.work);
             }
         }
-        text
+        Some(text)
     }
 
     /// Median, over the rounds that measured both works, of the figure of one divided by that of the other.
@@ -197,13 +206,23 @@ impl Report {
             "100 000 queues",
             "pinned",
             "with history",
+            "10 KB bodies",
+            "100 KB bodies",
+            "2 workers",
+            "4 workers",
         ];
         let times = |work: &&str| {
             let times = self.ratio(work, "limit", |row| Some(row.cpu_an_order()))?;
             Some(format!("{work} takes {times:.1} × the CPU of the limit. "))
         };
+        let claimed = |work: &&str| {
+            let ratio = self.ratio(work, LIMIT_WITH_CLAIM, |row| row.rate)?;
+            Some(format!("{work} is {ratio:.2} of the {LIMIT_WITH_CLAIM}. "))
+        };
+        let main = ["one-action", "straight"];
         let apart = works.iter().filter_map(ratio_of);
-        apart.chain(["one-action", "straight"].iter().filter_map(times)).collect()
+        let against_limits = main.iter().filter_map(times).chain(main.iter().filter_map(claimed));
+        apart.chain(against_limits).collect()
     }
 
     fn cells(&self, row: &Row) -> [String; HEAD.len()] {
@@ -219,7 +238,14 @@ impl Report {
         // The others do another amount of work, or nothing but wait.
         let comparable = matches!(
             row.work,
-            "one-action" | "straight" | "one process" | "sequential" | "with history" | "pinned" | "limit"
+            "one-action"
+                | "straight"
+                | "one process"
+                | "sequential"
+                | "with history"
+                | "pinned"
+                | "limit"
+                | LIMIT_WITH_CLAIM
         ) || row.work.ends_with("queues");
         let share = self.ratio(row.work, "limit", |row| row.rate).filter(|_| comparable);
         let time = |percentile| {

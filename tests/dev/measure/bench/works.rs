@@ -10,7 +10,7 @@ use pagurus_harness::nodes::Role;
 use super::cpu::{Meter, Usage};
 use super::installation::Installation;
 use super::limit;
-use super::load::{Flow, Generator, Latencies, Orders, Route};
+use super::load::{BODY_BYTES, Flow, Generator, Latencies, Orders, Route};
 use super::profile::Profile;
 use super::stub::Stub;
 use super::writes::{Writes, Written};
@@ -23,9 +23,12 @@ const WARM_UP_IDLE: u64 = 100;
 const IDLE_ORDERS: u64 = 1000;
 
 /// Parallel orders with one HTTP call.
-pub const ONE_ACTION: Orders = Orders { scenario: "bench-one-action", queues: None };
-const THREE_STAGE: Orders = Orders { scenario: "bench-three-stage", queues: None };
-const SEQUENTIAL: Orders = Orders { scenario: "bench-one-action", queues: Some(1000) };
+pub const ONE_ACTION: Orders = Orders { scenario: "bench-one-action", queues: None, bytes: BODY_BYTES };
+const THREE_STAGE: Orders = Orders { scenario: "bench-three-stage", ..ONE_ACTION };
+const SEQUENTIAL: Orders = Orders { queues: Some(1000), ..ONE_ACTION };
+/// Bytes of the orders that a work sends at most, and of those in flight: longer orders are fewer.
+const SENT_BYTES: u64 = 400_000_000;
+const IN_FLIGHT_BYTES: usize = 50_000_000;
 
 /// The way in and out of the engine.
 pub const ENGINE: Route = Route {
@@ -51,6 +54,9 @@ pub const LIMIT: Route = Route {
     notifications: None,
     queue: limit::NOTIFICATIONS,
 };
+
+/// Name of the hand-written pipeline that could be taken over.
+pub const LIMIT_WITH_CLAIM: &str = "limit with a claim";
 
 /// Extent of a measurement.
 #[derive(Clone, Copy, Debug)]
@@ -139,13 +145,19 @@ pub struct Works<'a> {
 impl Works<'_> {
     /// The hand-written pipeline under the load of one-action, and with one order at a time.
     pub async fn limit(&mut self) -> Result<Row> {
-        self.installation.renew_for_limit().await?;
+        self.installation.renew_for_limit(false).await?;
         self.loaded("limit", LIMIT, ONE_ACTION).await
     }
 
-    /// The same with one order at a time.
+    /// The same with a claim of each order.
+    pub async fn limit_with_claim(&mut self) -> Result<Row> {
+        self.installation.renew_for_limit(true).await?;
+        self.loaded(LIMIT_WITH_CLAIM, LIMIT, ONE_ACTION).await
+    }
+
+    /// The pipeline without claims, one order at a time.
     pub async fn limit_idle(&mut self) -> Result<Row> {
-        self.installation.renew_for_limit().await?;
+        self.installation.renew_for_limit(false).await?;
         self.one_at_a_time("limit, idle", LIMIT).await
     }
 
@@ -191,16 +203,38 @@ impl Works<'_> {
         self.one_at_a_time("idle", ENGINE).await
     }
 
+    /// Measures one HTTP call for orders that are longer and longer.
+    pub async fn bodies(&mut self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for (work, bytes) in [("10 KB bodies", 10_000), ("100 KB bodies", 100_000)] {
+            self.installation.renew().await?;
+            rows.push(self.loaded(work, ENGINE, Orders { bytes, ..ONE_ACTION }).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Measures one HTTP call with more and more workers on the same cores.
+    pub async fn workers(&mut self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for (work, workers) in [("2 workers", 2), ("4 workers", 4)] {
+            self.installation.renew_with_workers(workers).await?;
+            rows.push(self.loaded(work, ENGINE, ONE_ACTION).await?);
+        }
+        Ok(rows)
+    }
+
     /// Full load on what is installed now.
     pub async fn loaded(&mut self, work: &'static str, route: Route, orders: Orders) -> Result<Row> {
+        let most = SENT_BYTES / orders.bytes as u64;
+        let (count, warm_up) = (self.extent.orders.min(most), self.extent.orders.min(WARM_UP).min(most / 4));
+        let in_flight = self.extent.in_flight.min(IN_FLIGHT_BYTES / orders.bytes);
         let failed_before = self.stub.failed_callbacks();
         let meter = self.installation.meter()?;
         let idle = meter.memory();
-        let flow = Flow { in_flight: self.extent.in_flight, pace: None };
+        let flow = Flow { in_flight, pace: None };
         let generator = Generator::start(&self.installation.amqp_url(), route, orders, flow).await?;
-        let warm_up = WARM_UP.min(self.extent.orders);
         generator.wait_received(warm_up, None).await.with_context(|| format!("{work}: warm-up"))?;
-        let window = self.measure(&generator, &meter, self.extent.orders).await?;
+        let window = self.measure(&generator, &meter, count).await?;
         let loaded = meter.memory();
         let (sent, repeated) = generator.finish().await.with_context(|| format!("{work}: the end"))?;
         let mut row = window.row(work);

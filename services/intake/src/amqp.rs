@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_runtime::offline::{Intermittent, Taken};
+use pagurus_runtime::spacing::Spacing;
 
 use crate::Intake;
 use crate::register::Registrar;
@@ -33,9 +34,9 @@ use trouble::Trouble;
 /// client sends in a row, orders of one queue or an order and its cancellation, is taken in that row.
 const CALLBACK_LANES: usize = 2;
 
-/// Time for which a batch waits for more when the one before was not alone: a commit, a message of news
-/// and an acknowledgement are shared by all of a batch. An order that comes alone waits for nobody.
-const LINGER: Duration = Duration::from_millis(2);
+/// Longest time that a loop puts between the starts of two batches. Measured with 8, 10 and 15 ms at 500 to 2 000 orders a
+/// second: more saves nothing that 10 ms do not, and is only waited for.
+const SPACING: Duration = Duration::from_millis(10);
 
 /// Loop over the batches of a queue.
 struct DeliveryLane {
@@ -84,19 +85,18 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
 
 impl DeliveryLane {
     async fn run(mut self) -> anyhow::Result<()> {
-        let mut busy = false;
-        while let Some(batch) = self.next(busy).await {
-            busy = batch.deliveries.len() > 1;
+        let mut spacing = Spacing::up_to(SPACING);
+        while let Some(batch) = self.next(&spacing).await {
+            spacing.start(Instant::now(), batch.deliveries.len());
             self.handle(&batch).await;
+            spacing.end(Instant::now());
         }
         Ok(())
     }
 
     /// Returns the next batch; `None` when the process is to stop.
-    async fn next(&self, busy: bool) -> Option<Taken> {
-        if busy {
-            tokio::time::sleep(LINGER).await;
-        }
+    async fn next(&self, spacing: &Spacing) -> Option<Taken> {
+        spacing.wait().await;
         self.from.next(self.intake.host.settings().intake.batch).await
     }
 

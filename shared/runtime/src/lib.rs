@@ -29,6 +29,7 @@ pub mod search;
 pub mod secrets;
 mod server;
 mod signals;
+pub mod spacing;
 pub mod start;
 pub mod stats;
 pub mod syslog;

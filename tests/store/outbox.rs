@@ -137,7 +137,7 @@ async fn ord_38_a_second_end_waits_for_the_first_of_the_same_recipient_and_for_n
     assert_eq!(kinds(&taken, 3), ["final-2-r4", "final-r3"]);
     // Once the first has arrived, the second may go.
     let first = taken.iter().find(|one| one.kind == "final-r3").unwrap();
-    assert_eq!(sending::sent(&client, &[first]).await.unwrap(), 1);
+    assert_eq!(sending::sent(&client, &[first.key()]).await.unwrap(), 1);
     client.execute("UPDATE outbox SET next_at = now() WHERE kind = 'final-2-r3'", &[]).await.unwrap();
     assert_eq!(kinds(&take(&client, &[], 100).await, 3), ["final-2-r3"]);
 }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use pagurus_access::Access;
 use pagurus_command::Commands;
 use pagurus_domain::id::IntakeTransport;
-use pagurus_runtime::batch::Shape;
+use pagurus_runtime::batch::{Linger, Shape};
 use pagurus_runtime::scenarios::Catalogue;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::outside::answers::CallbackVerdict;
@@ -86,17 +86,17 @@ struct IntakeParts {
 }
 
 /// Gathering of what comes over HTTP: in two lanes, so that a slow commit does not hold up all that comes meanwhile.
-const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
+const GATHER: Shape = Shape { max: 500, lanes: 2, linger: Linger::UnderLoad(Duration::from_millis(2)) };
 
 /// Gathering of callbacks: longer than of orders, because a callback costs little beside its batch. Two lanes, so that a locked
 /// order does not hold up all others.
-const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(15) };
+const ANSWERS: Shape = Shape { max: 500, lanes: 2, linger: Linger::UnderLoad(Duration::from_millis(15)) };
 
 /// Gathering of answers whose order is locked: each waits for itself.
-const LOCKED: Shape = Shape { max: 1, lanes: 2, linger: Duration::ZERO };
+const LOCKED: Shape = Shape { max: 1, lanes: 2, linger: Linger::Never };
 
 /// Gathering of costly registrations: they wait for one another, and nobody else for them.
-const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Linger::Never };
 
 /// Time for requests that are being answered when the process is to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);

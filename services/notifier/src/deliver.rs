@@ -3,61 +3,86 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use pagurus_broker::{Delivery, HeaderValue, Message, Published};
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyFormat, Target, delay, shown_url};
 use pagurus_domain::trace::TraceContext;
-use pagurus_runtime::lanes::WorkLanes;
-use pagurus_runtime::metrics::{Count, Guard, Level, Work};
-use pagurus_runtime::offline::Intermittent;
+use pagurus_runtime::batch::Failed;
+use pagurus_runtime::metrics::{Count, Level, Work};
+use pagurus_runtime::node::chain;
+use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_runtime::{Host, news};
-use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification, Unread};
+use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification, OutboxKey, Unread};
 use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
 
 use crate::form::{EncodedNotification, type_of};
+use crate::removal::{self, Removal};
 use crate::webhooks::Webhooks;
 use crate::{log_tried, note, order_of, traced};
 
-/// Loops for new notifications: one, and the other beside it where a window takes long.
-pub(crate) const LANES: usize = 2;
 /// Notifications of one batch: as many as fit a window of confirms.
 const BATCH: i64 = 500;
 /// Messages of news taken at once.
 const MESSAGES: usize = 50;
+/// Batches of news in progress: what they say is bounded, and each waits for its confirms and its removal.
+const MOST_IN_PROGRESS: usize = 64;
 /// Interval at which the slow pass looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Sends what news tells of, until the process is to stop.
-pub(crate) async fn fresh(
-    host: Host,
-    from: Intermittent,
-    webhooks: Arc<Webhooks>,
-    lanes: Arc<WorkLanes>,
-) -> anyhow::Result<()> {
-    while let Some(batch) = from.next(MESSAGES).await {
-        let alone = lanes.begin().await;
-        // Messages that came while another lane was at work.
-        let more = from.next(MESSAGES).now_or_never().flatten();
-        let mut announced = Announced::default();
-        for delivery in batch.deliveries.iter().chain(more.iter().flat_map(|more| &more.deliveries)) {
-            announced.hear(&host, &webhooks, delivery);
+/// Sends what news tells of, until the process is to stop. Nothing waits for the confirms of what came before it.
+pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
+    let removal = Removal::start(&host);
+    let mut in_progress = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            taken = from.next(MESSAGES), if in_progress.len() < MOST_IN_PROGRESS => match taken {
+                Some(taken) => in_progress.push(send_announced(&host, &webhooks, &removal, taken)),
+                None => break,
+            },
+            Some(()) = in_progress.next() => {}
         }
-        for window in announced.rows.chunks(BATCH as usize) {
-            note(&host, "new notifications", send(&host, window).await);
-        }
-        for window in announced.ended.chunks(BATCH as usize) {
-            note(&host, "new notifications", send_fresh(&host, window).await);
-        }
-        drop(alone);
     }
+    while in_progress.next().await.is_some() {}
     Ok(())
+}
+
+/// Sends what a batch of news tells of, and removes what was confirmed.
+async fn send_announced(host: &Host, webhooks: &Webhooks, removal: &Removal, taken: Taken) {
+    let mut announced = Announced::default();
+    taken.deliveries.iter().for_each(|delivery| announced.hear(host, webhooks, delivery));
+    for window in announced.rows.chunks(BATCH as usize) {
+        send_rows(host, removal, window).await;
+    }
+    for window in announced.ended.chunks(BATCH as usize) {
+        note(host, "new notifications", send_fresh(host, removal, window).await);
+    }
+}
+
+/// Sends notifications that the news contains.
+async fn send_rows(host: &Host, removal: &Removal, rows: &[Notification]) {
+    let begun = Instant::now();
+    let PublishOutcome { confirmed, failed } = publish(host, rows).await;
+    if !failed.is_empty() {
+        let kept = async {
+            let client = host.store.work().await?;
+            keep(host, &client, failed).await
+        };
+        note(host, "new notifications", kept.await);
+    }
+    match removal.remove(confirmed).await {
+        Ok(()) => host.metrics.batch(Work::Notify, begun.elapsed()),
+        Err(Failed::Handler(error)) => note(host, "new notifications", Err(&*error)),
+        // The slow pass sends them again.
+        Err(Failed::Gone(gone)) => tracing::warn!(error = chain(&gone), "notifications stay in the outbox"),
+    }
 }
 
 /// New notifications announced by news.
@@ -107,7 +132,11 @@ fn stored(row: OutboxRow) -> Option<Notification> {
     })
 }
 
-async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
+async fn send_fresh(host: &Host, removal: &Removal, ended: &[Unread]) -> Result<(), Error> {
+    // All ends of a life are read: one that was sent and still stands there would hold up the second.
+    if ended.iter().any(|one| one.kind.is_none()) {
+        removal.done().await;
+    }
     let client = host.store.work().await?;
     let notifications = sending::read(&client, ended).await?;
     drop(client);
@@ -162,11 +191,29 @@ enum DeliveryFailure {
     Later(String),
 }
 
+/// Sends notifications and removes those that were confirmed.
 async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> {
     if notifications.is_empty() {
         return Ok(());
     }
     let begun = Instant::now();
+    let PublishOutcome { confirmed, failed } = publish(host, notifications).await;
+    let client = host.store.work().await?;
+    removal::remove(host, &client, &confirmed).await?;
+    if !failed.is_empty() {
+        keep(host, &client, failed).await?;
+    }
+    host.metrics.batch(Work::Notify, begun.elapsed());
+    Ok(())
+}
+
+/// Outcome of a publishing: what the broker has, and what it has not.
+struct PublishOutcome<'a> {
+    confirmed: Vec<OutboxKey>,
+    failed: Vec<(&'a Notification, DeliveryFailure)>,
+}
+
+async fn publish<'a>(host: &Host, notifications: &'a [Notification]) -> PublishOutcome<'a> {
     let mut messages = Vec::with_capacity(notifications.len());
     let mut addressed = Vec::with_capacity(notifications.len());
     let mut failed = Vec::new();
@@ -192,12 +239,12 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
         host.broker.publish_many_foreign(messages).await
     };
     let given = addressed.len();
-    let mut sent = Vec::with_capacity(given);
+    let mut confirmed = Vec::with_capacity(given);
     for ((notification, mut span), published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => {
                 log_tried(notification, None);
-                sent.push(notification);
+                confirmed.push(notification.key());
             }
             Published::Unroutable { text, .. } => {
                 span.fail("unroutable", &text);
@@ -213,19 +260,10 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     // Notifications to queues and exchanges of others are counted together.
     let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
     let took = publishing.elapsed();
-    host.metrics.messages_sent(exchange, sent.len(), "", took);
-    host.metrics.messages_sent(exchange, given - sent.len(), "unconfirmed", took);
-    host.metrics.count(Count::Notifications, "confirmed", sent.len() as u64);
-    let client = host.store.work().await?;
-    if !sent.is_empty() {
-        let removed = sending::sent(&client, &sent).await?;
-        host.metrics.guard_refused(Guard::Outbox, sent.len().saturating_sub(removed as usize));
-    }
-    if !failed.is_empty() {
-        keep(host, &client, failed).await?;
-    }
-    host.metrics.batch(Work::Notify, begun.elapsed());
-    Ok(())
+    host.metrics.messages_sent(exchange, confirmed.len(), "", took);
+    host.metrics.messages_sent(exchange, given - confirmed.len(), "unconfirmed", took);
+    host.metrics.count(Count::Notifications, "confirmed", confirmed.len() as u64);
+    PublishOutcome { confirmed, failed }
 }
 
 async fn keep(

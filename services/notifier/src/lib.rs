@@ -7,6 +7,7 @@
 mod deliver;
 mod form;
 mod hearing;
+mod removal;
 mod traced;
 mod webhooks;
 
@@ -14,7 +15,6 @@ use std::sync::Arc;
 
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
-use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::Intermittent;
@@ -31,11 +31,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("share of the news", hearing::NewsShare(news.consumer().clone()));
     host.spawn("news while in service", news.clone().follow());
     let webhooks = Arc::new(webhooks::Webhooks::new(&host));
-    let lanes = Arc::new(WorkLanes::default());
-    for _ in 0..deliver::LANES {
-        let fresh = deliver::fresh(host.clone(), news.clone(), webhooks.clone(), lanes.clone());
-        host.spawn("new notifications", fresh);
-    }
+    host.spawn("new notifications", deliver::fresh(host.clone(), news, webhooks.clone()));
     host.start("due notifications", deliver::DueNotifications::default());
     host.spawn("webhooks", webhooks.run());
     host.at_work(false).await;

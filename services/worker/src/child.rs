@@ -13,7 +13,7 @@ use pagurus_domain::id::{OrderNo, RequestId};
 use pagurus_domain::order::dependency::{around_child, behind_holder};
 use pagurus_domain::order::registration::{NewOrder, Request, Rules};
 use pagurus_domain::trace::TraceContext;
-use pagurus_runtime::batch::{Failed, Shape};
+use pagurus_runtime::batch::{Failed, Linger, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
@@ -31,14 +31,14 @@ use crate::Worker;
 use crate::trouble::StageTrouble;
 
 /// Gathering of children.
-const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Duration::from_millis(2) };
+const GATHER: Shape = Shape { max: 200, lanes: 1, linger: Linger::UnderLoad(Duration::from_millis(2)) };
 
 /// Largest depth of orders that start orders: deeper is a scenario that starts itself.
 const MAX_DEPTH: i32 = 20;
 
 /// Gathering of children whose parameters take long to check: they wait for one another, and nobody else
 /// for them.
-const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Linger::Never };
 
 /// A child that a stage asks for, well-formed.
 #[derive(Clone, Debug)]

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 
 use pagurus_broker::{ConsumeSpec, QueueSource};
 use pagurus_domain::id::RequestId;
-use pagurus_runtime::batch::Shape;
+use pagurus_runtime::batch::{Linger, Shape};
 use pagurus_runtime::compute::Computing;
 use pagurus_runtime::lanes::WorkLanes;
 use pagurus_runtime::metrics::Work;
@@ -86,11 +86,11 @@ struct Worker {
 }
 
 /// Gathering of ends of locked orders: each waits for itself.
-const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Duration::ZERO };
+const ALONE: Shape = Shape { max: 1, lanes: 1, linger: Linger::Never };
 /// Gathering of ends: in two lanes, so that a slow commit does not hold up all that ends meanwhile.
-const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Duration::from_millis(2) };
+const ENDS: Shape = Shape { max: 500, lanes: 2, linger: Linger::UnderLoad(Duration::from_millis(2)) };
 /// Gathering of requests.
-const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(1) };
+const REQUESTS: Shape = Shape { max: 500, lanes: 1, linger: Linger::UnderLoad(Duration::from_millis(1)) };
 /// Number of hand-outs kept by the broker for a worker that is busy claiming; the dispatcher sends no more
 /// than there is room for.
 const MAX_WAITING_MESSAGES: u32 = 10_000;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use pagurus_domain::id::ScenarioRef;
 use pagurus_domain::number::saturated;
-use pagurus_runtime::batch::{Failed, Shape};
+use pagurus_runtime::batch::{Failed, Linger, Shape};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Effects, Host};
 use pagurus_scenario::stage::{Need, Reached};
@@ -28,7 +28,7 @@ use crate::trouble::StageTrouble;
 pub(crate) struct Stale;
 
 /// Gathering of signs of life.
-const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
+const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Linger::UnderLoad(Duration::from_millis(2)) };
 /// Time that an action may take beyond its own time-out: to be rendered, written, and judged.
 const BESIDE_THE_CALL: Duration = Duration::from_secs(30);
 

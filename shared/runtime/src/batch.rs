@@ -49,9 +49,31 @@ pub struct Shape {
     pub max: usize,
     /// Calls at a time: one, and more where batches are full, or beside one that takes long ([`WorkLanes`]).
     pub lanes: usize,
-    /// Time for which a batch waits for more when the one before was not alone: under load a few
-    /// milliseconds save a third of the work, when idle they would only cost time.
-    pub linger: Duration,
+    /// When a batch waits for more.
+    pub linger: Linger,
+}
+
+/// Wait of a batch for more items.
+#[derive(Clone, Copy, Debug)]
+pub enum Linger {
+    /// None: what is there goes.
+    Never,
+    /// This long when the batch before had several items: under load a few milliseconds save a third of the work, when
+    /// idle they would only cost time.
+    UnderLoad(Duration),
+    /// This long for each batch, where nobody waits for the outcome.
+    Always(Duration),
+}
+
+impl Linger {
+    /// Returns the wait of a batch, by whether the one before had several items.
+    const fn after(self, several: bool) -> Option<Duration> {
+        match self {
+            Self::UnderLoad(time) if several => Some(time),
+            Self::Always(time) => Some(time),
+            Self::UnderLoad(_) | Self::Never => None,
+        }
+    }
 }
 
 impl<T, R, E> Batcher<T, R, E>
@@ -75,9 +97,9 @@ where
         for _ in 0..shape.lanes {
             let (receiver, lanes, handle) = (receiver.clone(), lanes.clone(), handle.clone());
             tokio::spawn(async move {
-                let mut busy = false;
-                while let Some((waiting, alone)) = gather(&receiver, &lanes, shape, busy).await {
-                    busy = waiting.len() > 1;
+                let mut several = false;
+                while let Some((waiting, alone)) = gather(&receiver, &lanes, shape, several).await {
+                    several = waiting.len() > 1;
                     carry_out(&handle, concerns_one, waiting).await;
                     drop(alone);
                 }
@@ -105,15 +127,17 @@ async fn gather<'a, T, R, E>(
     receiver: &tokio::sync::Mutex<mpsc::Receiver<QueuedItem<T, R, E>>>,
     lanes: &'a WorkLanes,
     shape: Shape,
-    busy: bool,
+    several: bool,
 ) -> Option<(Vec<QueuedItem<T, R, E>>, Option<SemaphorePermit<'a>>)> {
     let mut receiver = receiver.lock().await;
     let mut waiting = Vec::new();
     if receiver.recv_many(&mut waiting, shape.max).await == 0 {
         return None;
     }
-    if busy && waiting.len() < shape.max && !shape.linger.is_zero() {
-        tokio::time::sleep(shape.linger).await;
+    if let Some(time) = shape.linger.after(several)
+        && waiting.len() < shape.max
+    {
+        tokio::time::sleep(time).await;
     }
     // A full batch gains nothing by waiting.
     let alone = if waiting.len() < shape.max { lanes.begin().await } else { None };
@@ -170,7 +194,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    const SHAPE: Shape = Shape { max: 100, lanes: 1, linger: Duration::ZERO };
+    const SHAPE: Shape = Shape { max: 100, lanes: 1, linger: Linger::Never };
 
     #[tokio::test]
     async fn items_that_wait_together_are_carried_out_together_and_answered_each() {

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::order::notification::delay;
-use pagurus_runtime::batch::{Failed, Shape};
-use pagurus_runtime::metrics::{Count, Guard};
+use pagurus_runtime::batch::{Failed, Linger, Shape};
+use pagurus_runtime::metrics::Count;
 use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::Error;
-use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification};
+use pagurus_store::hot::outbox::sending::{FailedNotification, Notification, OutboxKey};
 use pagurus_store::hot::outbox::webhooks;
 
 use super::WebhookOutcome;
-use crate::{log_tried, order_of};
+use crate::{log_tried, order_of, removal};
 
 /// Bounds within which outcomes are gathered.
-const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Duration::from_millis(2) };
+const GATHER: Shape = Shape { max: 500, lanes: 1, linger: Linger::UnderLoad(Duration::from_millis(2)) };
 
 type Settled = Arc<(Arc<Notification>, WebhookOutcome)>;
 
@@ -46,12 +46,9 @@ async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
     let client = host.store.work().await?;
     let (delivered, kept): (Vec<&Settled>, Vec<&Settled>) =
         batch.iter().partition(|settled| settled.1 == WebhookOutcome::Delivered);
-    let delivered: Vec<&Notification> = delivered.iter().map(|settled| &*settled.0).collect();
-    delivered.iter().for_each(|notification| log_tried(notification, None));
-    if !delivered.is_empty() {
-        let removed = sending::sent(&client, &delivered).await?;
-        host.metrics.guard_refused(Guard::Outbox, delivered.len().saturating_sub(removed as usize));
-    }
+    delivered.iter().for_each(|settled| log_tried(&settled.0, None));
+    let delivered: Vec<OutboxKey> = delivered.iter().map(|settled| settled.0.key()).collect();
+    removal::remove(host, &client, &delivered).await?;
     let kept: Vec<FailedNotification<'_>> = kept.iter().map(|settled| failed(host, settled)).collect();
     if !kept.is_empty() {
         let given_up = webhooks::failed(&client, &kept, host.settings().notify.webhook.give_up_after).await?;

@@ -98,6 +98,22 @@ pub struct Notification {
     pub attempts: i32,
 }
 
+impl Notification {
+    /// Key of its row.
+    #[must_use]
+    pub fn key(&self) -> OutboxKey {
+        OutboxKey { no: self.no, life: self.life, kind: self.kind.clone() }
+    }
+}
+
+/// Key of a row of the outbox.
+#[derive(Clone, Debug)]
+pub struct OutboxKey {
+    no: OrderNo,
+    life: Life,
+    kind: String,
+}
+
 fn read_notification(row: &tokio_postgres::Row) -> Notification {
     Notification {
         no: OrderNo(row.get("order_no")),
@@ -164,7 +180,7 @@ pub async fn take(client: &Client, from: Timestamp, limit: i64) -> Result<Vec<No
 }
 
 /// Removes notifications that were delivered; how many were still there.
-pub async fn sent(client: &Client, sent: &[&Notification]) -> Result<u64> {
+pub async fn sent(client: &Client, sent: &[OutboxKey]) -> Result<u64> {
     let columns = columns!(one in sent => {
         no: i64 = one.no.0,
         life: i32 = one.life.0,

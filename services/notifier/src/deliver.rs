@@ -22,6 +22,7 @@ use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::form::{EncodedNotification, type_of};
 use crate::removal::{self, Removal};
@@ -32,19 +33,29 @@ use crate::{log_tried, note, order_of, traced};
 const BATCH: i64 = 500;
 /// Messages of news taken at once.
 const MESSAGES: usize = 50;
-/// Batches of news in progress: what they say is bounded, and each waits for its confirms and its removal.
+/// Batches of news that are published at a time, as the publisher has lanes: one is on its way while the other is confirmed.
+const PUBLISHING: usize = 2;
+/// Batches of news in progress; those that are published only wait for their removal, and hold keys of rows.
 const MOST_IN_PROGRESS: usize = 64;
 /// Interval at which the slow pass looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Sends what news tells of, until the process is to stop. Nothing waits for the confirms of what came before it.
+/// Sends what news tells of, until the process is to stop.
 pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
     let removal = Removal::start(&host);
+    let publishing = Arc::new(Semaphore::new(PUBLISHING));
+    // Nothing is taken that could not be published at once: the broker drops news that gets old.
+    let next = async || {
+        let permit = publishing.clone().acquire_owned().await.ok()?;
+        Some((permit, from.next(MESSAGES).await?))
+    };
     let mut in_progress = FuturesUnordered::new();
     loop {
         tokio::select! {
-            taken = from.next(MESSAGES), if in_progress.len() < MOST_IN_PROGRESS => match taken {
-                Some(taken) => in_progress.push(send_announced(&host, &webhooks, &removal, taken)),
+            taken = next(), if in_progress.len() < MOST_IN_PROGRESS => match taken {
+                Some((permit, taken)) => {
+                    in_progress.push(send_announced(&host, &webhooks, &removal, taken, permit));
+                }
                 None => break,
             },
             Some(()) = in_progress.next() => {}
@@ -55,33 +66,68 @@ pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks
 }
 
 /// Sends what a batch of news tells of, and removes what was confirmed.
-async fn send_announced(host: &Host, webhooks: &Webhooks, removal: &Removal, taken: Taken) {
+async fn send_announced(
+    host: &Host,
+    webhooks: &Webhooks,
+    removal: &Removal,
+    mut taken: Taken,
+    permit: OwnedSemaphorePermit,
+) {
     let mut announced = Announced::default();
-    taken.deliveries.iter().for_each(|delivery| announced.hear(host, webhooks, delivery));
-    for window in announced.rows.chunks(BATCH as usize) {
-        send_rows(host, removal, window).await;
+    for delivery in std::mem::take(&mut taken.deliveries) {
+        announced.hear(host, webhooks, &delivery);
     }
-    for window in announced.ended.chunks(BATCH as usize) {
-        note(host, "new notifications", send_fresh(host, removal, window).await);
-    }
+    let permit = Arc::new(permit);
+    tokio::join!(
+        send_rows(host, removal, announced.rows, permit.clone()),
+        send_unread(host, removal, announced.ended, permit),
+    );
 }
 
 /// Sends notifications that the news contains.
-async fn send_rows(host: &Host, removal: &Removal, rows: &[Notification]) {
-    let begun = Instant::now();
-    let PublishOutcome { confirmed, failed } = publish(host, rows).await;
-    if !failed.is_empty() {
-        let kept = async {
-            let client = host.store.work().await?;
-            keep(host, &client, failed).await
-        };
-        note(host, "new notifications", kept.await);
+async fn send_rows(
+    host: &Host,
+    removal: &Removal,
+    rows: Vec<Notification>,
+    permit: Arc<OwnedSemaphorePermit>,
+) {
+    let (begun, _sending) = (Instant::now(), removal.sending().await);
+    let mut confirmed = Vec::new();
+    for window in rows.chunks(BATCH as usize) {
+        let outcome = publish(host, window).await;
+        confirmed.extend(outcome.confirmed);
+        note(host, "new notifications", keep_new(host, outcome.failed).await);
+        host.metrics.batch(Work::Notify, begun.elapsed());
     }
+    drop((rows, permit));
     match removal.remove(confirmed).await {
-        Ok(()) => host.metrics.batch(Work::Notify, begun.elapsed()),
+        Ok(()) => {}
         Err(Failed::Handler(error)) => note(host, "new notifications", Err(&*error)),
         // The slow pass sends them again.
         Err(Failed::Gone(gone)) => tracing::warn!(error = chain(&gone), "notifications stay in the outbox"),
+    }
+}
+
+async fn keep_new(host: &Host, failed: Vec<(&Notification, DeliveryFailure)>) -> Result<(), Error> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let client = host.store.work().await?;
+    keep(host, &client, failed).await
+}
+
+/// Sends notifications that are still to be read.
+async fn send_unread(
+    host: &Host,
+    removal: &Removal,
+    unread: Vec<Unread>,
+    _permit: Arc<OwnedSemaphorePermit>,
+) {
+    // All ends of a life are read: one that was sent and still stands there would be sent again, and hold up the second.
+    let reads_ends = unread.iter().any(|one| one.kind.is_none());
+    let _sending = if reads_ends { removal.sending_alone().await } else { removal.sending().await };
+    for window in unread.chunks(BATCH as usize) {
+        note(host, "new notifications", send_fresh(host, window).await);
     }
 }
 
@@ -132,11 +178,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
     })
 }
 
-async fn send_fresh(host: &Host, removal: &Removal, ended: &[Unread]) -> Result<(), Error> {
-    // All ends of a life are read: one that was sent and still stands there would hold up the second.
-    if ended.iter().any(|one| one.kind.is_none()) {
-        removal.done().await;
-    }
+async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
     let client = host.store.work().await?;
     let notifications = sending::read(&client, ended).await?;
     drop(client);

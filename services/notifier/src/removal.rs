@@ -1,7 +1,7 @@
 //! Removal of delivered notifications from the outbox.
 //!
-//! Nobody waits for it, and each removal is a commit, so those of news are gathered. If the process dies meanwhile, they
-//! are sent again under the same message ids.
+//! Each removal is a commit, and no receiver waits for it, so those of news are gathered. If the process dies meanwhile,
+//! the notifications are sent again under the same message ids.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use pagurus_runtime::metrics::Guard;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::hot::outbox::sending::{self, OutboxKey};
 use pagurus_store::{Client, Error};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, RwLockReadGuard};
 
 /// Bounds within which removals are gathered, each of a batch of news.
 const GATHER: Shape = Shape { max: 100, lanes: 1, linger: Linger::Always(Duration::from_millis(25)) };
@@ -19,8 +19,8 @@ const GATHER: Shape = Shape { max: 100, lanes: 1, linger: Linger::Always(Duratio
 /// Removes notifications, those of many batches of news together.
 pub(crate) struct Removal {
     together: Batcher<Arc<[OutboxKey]>, (), Error>,
-    /// Held shared by each removal in progress.
-    in_progress: RwLock<()>,
+    /// Held shared by each batch of news from its publishing to its removal.
+    sending: RwLock<()>,
 }
 
 impl Removal {
@@ -35,7 +35,7 @@ impl Removal {
                     Ok(vec![(); batch.len()])
                 }
             });
-        Self { together, in_progress: RwLock::default() }
+        Self { together, sending: RwLock::default() }
     }
 
     /// Removes notifications, and waits until that is done.
@@ -43,13 +43,17 @@ impl Removal {
         if keys.is_empty() {
             return Ok(());
         }
-        let _in_progress = self.in_progress.read().await;
         self.together.submit(keys.into()).await
     }
 
-    /// Waits for the removals in progress.
-    pub(crate) async fn done(&self) {
-        drop(self.in_progress.write().await);
+    /// Returns what a batch holds while it is sent, until it is removed.
+    pub(crate) async fn sending(&self) -> RwLockReadGuard<'_, ()> {
+        self.sending.read().await
+    }
+
+    /// The same, once all that others have sent is removed.
+    pub(crate) async fn sending_alone(&self) -> RwLockReadGuard<'_, ()> {
+        self.sending.write().await.downgrade()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Batching: many items in one call, without making the first one wait.
+//! Batching: many items in one call.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -28,9 +28,8 @@ pub enum Failed<E: std::error::Error> {
 
 type QueuedItem<T, R, E> = (T, oneshot::Sender<Result<R, Arc<E>>>);
 
-/// Gathers items and hands them to one function, which answers each. The first item is taken at
-/// once, and with it whatever else is there: under load batches grow by themselves while the one
-/// before them is at work. Cheap to clone.
+/// Gathers items and hands them to one function, which answers each. What is there is taken together, at once or after a
+/// [`Linger`]: under load batches grow by themselves while the one before them is at work. Cheap to clone.
 #[derive(Debug)]
 pub struct Batcher<T, R, E> {
     sender: mpsc::Sender<QueuedItem<T, R, E>>,

@@ -4,7 +4,8 @@
 //! there as soon as it can is therefore busy with batches of one or two at loads that are far below its best, and the
 //! processes of a chain wait for each other's processor time. So a loop rests in proportion to what its batches take: it
 //! spends no more than one part in [`SHARE`] of the time on them, unless the next one would start later than it may.
-//! After a batch of one item nothing rests: where orders come one at a time, each waits for nobody.
+//! After a batch of one item nothing rests: where orders come one at a time, each waits for nobody. Nor does it after a
+//! batch that could not be larger.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ pub struct Spacing {
     longest: Duration,
     /// Start of the last batch; none before the first.
     begun: Option<Instant>,
-    /// True if the last batch had several items.
+    /// True if the last batch had several items, and could have had more.
     several: bool,
     /// Mean time that a batch takes.
     took: Duration,
@@ -41,10 +42,10 @@ impl Spacing {
         }
     }
 
-    /// Notes that a batch of this number of items started then.
-    pub const fn start(&mut self, now: Instant, items: usize) {
+    /// Notes that a batch of this number of items, with this number at most, started then.
+    pub const fn start(&mut self, now: Instant, items: usize, most: usize) {
         self.begun = Some(now);
-        self.several = items > 1;
+        self.several = items > 1 && items < most;
     }
 
     /// Notes that the batch ended then.
@@ -71,6 +72,7 @@ mod tests {
     use super::*;
 
     const LONGEST: Duration = Duration::from_millis(8);
+    const MOST: usize = 100;
 
     /// Carries out batches that take this long, each as soon as it may start. Returns the time between the last two starts.
     fn period(spacing: &mut Spacing, took: Duration) -> Duration {
@@ -79,7 +81,7 @@ mod tests {
         for _ in 0..50 {
             before = now;
             now = spacing.next().map_or(now, |next| next.max(now));
-            spacing.start(now, 2);
+            spacing.start(now, 2, MOST);
             now += took;
             spacing.end(now);
         }
@@ -100,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn no_batch_starts_later_than_the_longest_time_and_one_item_makes_nobody_wait() {
+    fn no_batch_starts_later_than_the_longest_time_and_one_item_or_all_make_nobody_wait() {
         let mut spacing = Spacing::up_to(LONGEST);
         assert_eq!(spacing.next(), None);
         let begun = Instant::now();
-        for (items, next) in [(2, Some(begun + LONGEST)), (1, None)] {
-            spacing.start(begun, items);
+        for (items, next) in [(2, Some(begun + LONGEST)), (1, None), (MOST, None)] {
+            spacing.start(begun, items, MOST);
             spacing.end(begun + Duration::from_secs(1));
             assert_eq!(spacing.next(), next);
         }

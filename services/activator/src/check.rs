@@ -64,8 +64,9 @@ impl Checker {
     /// Takes the numbers of the next page; none before its time, or while another process takes it.
     async fn take(&self, walk: &str, rate: u32, settings: &CheckSettings) -> Result<Option<Vec<i64>>, Error> {
         let mut client = self.host.store.operations().await?;
-        let tx = client.transaction().await?;
-        let Some(Step { after_no, .. }) = walks::take(&tx, walk).await? else { return Ok(None) };
+        let Some((tx, Step { after_no, .. })) = walks::take(&mut client, walk).await? else {
+            return Ok(None);
+        };
         let numbers = if walk == FIRST {
             consistency::living(&tx, after_no, PAGE, &settings.first).await?
         } else {

@@ -142,8 +142,7 @@ impl IdleDetector {
     /// Takes the next page of a walk; none while another process takes it.
     async fn page(&self, walk: &str, period: Duration) -> Result<Option<i64>, Error> {
         let mut client = self.host.store.operations().await?;
-        let tx = client.transaction().await?;
-        let Some(step) = walks::take(&tx, walk).await? else { return Ok(None) };
+        let Some((tx, step)) = walks::take(&mut client, walk).await? else { return Ok(None) };
         // Nobody else looks for a while; how far this look has come is noted at its end.
         walks::come_to(&tx, walk, Some(&step), (period / 20).min(LOOK_EVERY / 2)).await?;
         tx.commit().await?;

@@ -74,8 +74,9 @@ impl Remover {
 
     async fn take(&self, rate: u32) -> Result<Option<Vec<OrderAge>>, Error> {
         let mut client = self.host.store.operations().await?;
-        let tx = client.transaction().await?;
-        let Some(Step { after_no, .. }) = walks::take(&tx, ORDERS).await? else { return Ok(None) };
+        let Some((tx, Step { after_no, .. })) = walks::take(&mut client, ORDERS).await? else {
+            return Ok(None);
+        };
         let ages = retention::ages(&tx, after_no, PAGE).await?;
         let is_full = i64::try_from(ages.len()).is_ok_and(|count| count == PAGE);
         let next =
@@ -96,8 +97,9 @@ impl Remover {
     /// Queues without members, and what operators and nodes left behind.
     async fn rest(&self, terms: RetentionTerms) -> Result<(), Error> {
         let mut client = self.host.store.operations().await?;
-        let tx = client.transaction().await?;
-        let Some(Step { after, .. }) = walks::take(&tx, QUEUES).await? else { return Ok(()) };
+        let Some((tx, Step { after, .. })) = walks::take(&mut client, QUEUES).await? else {
+            return Ok(());
+        };
         let last = retention::forget_queues(&tx, &after, QUEUE_PAGE).await?;
         let next = last.map(|after| Step { after_no: 0, after });
         walks::come_to(&tx, QUEUES, next.as_ref(), QUEUES_EVERY).await?;

@@ -8,6 +8,8 @@ use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
 statements! {
+    IS_DUE = "
+        SELECT NOT EXISTS (SELECT FROM walks WHERE name = $1 AND next_at > clock_timestamp()) AS is_due";
     BEGIN_WALK = "INSERT INTO walks (name) VALUES ($1) ON CONFLICT (name) DO NOTHING";
     // The holder of the row walks; the others pass by.
     TAKE_WALK = "
@@ -38,12 +40,18 @@ pub struct Step {
     pub after: String,
 }
 
-/// Takes the next page of a walk until the end of the transaction; none while another process has it, or before
-/// its time.
-pub async fn take(tx: &Tx<'_>, walk: &str) -> Result<Option<Step>> {
+/// Takes the next page of a walk until the end of the transaction, which is the answer; none while another process has
+/// it, or before its time.
+pub async fn take<'a>(client: &'a mut Client, walk: &str) -> Result<Option<(Tx<'a>, Step)>> {
+    // Most looks come before the time, and open no transaction.
+    let is_due = client.query_one(&client.prepare_cached(IS_DUE).await?, &[&walk]).await?;
+    if !is_due.get::<_, bool>("is_due") {
+        return Ok(None);
+    }
+    let tx = client.transaction().await?;
     tx.execute(&tx.prepare_cached(BEGIN_WALK).await?, &[&walk]).await?;
     let row = tx.query_opt(&tx.prepare_cached(TAKE_WALK).await?, &[&walk]).await?;
-    Ok(row.map(|row| Step { after_no: row.get("after_no"), after: row.get("after") }))
+    Ok(row.map(|row| (tx, Step { after_no: row.get("after_no"), after: row.get("after") })))
 }
 
 /// Notes how far a walk has come that was taken; without a step its round is over, and the next begins at the

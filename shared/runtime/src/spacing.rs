@@ -3,7 +3,7 @@
 //! A batch costs about the same whatever is in it: statements, a commit, messages of news. A loop that takes whatever is
 //! there as soon as it can is therefore busy with batches of one or two at loads that are far below its best, and the
 //! processes of a chain wait for each other's processor time. So a loop rests in proportion to what its batches take: it
-//! spends no more than one part in [`SHARE`] of the time on them, unless the next one would start later than it may.
+//! spends no more than one part in four of the time on them, unless the next one would start later than it may.
 //! After a batch of one item nothing rests: where orders come one at a time, each waits for nobody. Nor does it after a
 //! batch that could not be larger.
 

@@ -22,7 +22,7 @@ use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, RwLockReadGuard, Semaphore};
 
 use crate::form::{EncodedNotification, type_of};
 use crate::removal::{self, Removal};
@@ -44,7 +44,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
     let removal = Removal::start(&host);
     let publishing = Arc::new(Semaphore::new(PUBLISHING));
-    // Nothing is taken that could not be published at once: the broker drops news that gets old.
+    // Nothing is taken that could not be published at once: news that waits in the broker's queue is dropped when it gets old.
     let next = async || {
         let permit = publishing.clone().acquire_owned().await.ok()?;
         Some((permit, from.next(MESSAGES).await?))
@@ -78,8 +78,10 @@ async fn send_announced(
         announced.hear(host, webhooks, &delivery);
     }
     let permit = Arc::new(permit);
+    // Before the reader of ends beside it, who waits for them.
+    let sending = removal.sending.share().await;
     tokio::join!(
-        send_rows(host, removal, announced.rows, permit.clone()),
+        send_rows(host, removal, announced.rows, (permit.clone(), sending)),
         send_unread(host, removal, announced.ended, permit),
     );
 }
@@ -89,11 +91,11 @@ async fn send_rows(
     host: &Host,
     removal: &Removal,
     rows: Vec<Notification>,
-    permit: Arc<OwnedSemaphorePermit>,
+    (permit, _sending): (Arc<OwnedSemaphorePermit>, RwLockReadGuard<'_, ()>),
 ) {
-    let (begun, _sending) = (Instant::now(), removal.sending().await);
     let mut confirmed = Vec::new();
     for window in rows.chunks(BATCH as usize) {
+        let begun = Instant::now();
         let outcome = publish(host, window).await;
         confirmed.extend(outcome.confirmed);
         note(host, "new notifications", keep_new(host, outcome.failed).await);
@@ -125,7 +127,8 @@ async fn send_unread(
 ) {
     // All ends of a life are read: one that was sent and still stands there would be sent again, and hold up the second.
     let reads_ends = unread.iter().any(|one| one.kind.is_none());
-    let _sending = if reads_ends { removal.sending_alone().await } else { removal.sending().await };
+    let sending = &removal.sending;
+    let _sending = if reads_ends { sending.share_after_others().await } else { sending.share().await };
     for window in unread.chunks(BATCH as usize) {
         note(host, "new notifications", send_fresh(host, window).await);
     }

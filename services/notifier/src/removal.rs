@@ -19,8 +19,8 @@ const GATHER: Shape = Shape { max: 100, lanes: 1, linger: Linger::Always(Duratio
 /// Removes notifications, those of many batches of news together.
 pub(crate) struct Removal {
     together: Batcher<Arc<[OutboxKey]>, (), Error>,
-    /// Held shared by each batch of news from its publishing to its removal.
-    sending: RwLock<()>,
+    /// Batches of news that are not removed yet.
+    pub sending: Sending,
 }
 
 impl Removal {
@@ -35,7 +35,7 @@ impl Removal {
                     Ok(vec![(); batch.len()])
                 }
             });
-        Self { together, sending: RwLock::default() }
+        Self { together, sending: Sending::default() }
     }
 
     /// Removes notifications, and waits until that is done.
@@ -45,15 +45,27 @@ impl Removal {
         }
         self.together.submit(keys.into()).await
     }
+}
 
-    /// Returns what a batch holds while it is sent, until it is removed.
-    pub(crate) async fn sending(&self) -> RwLockReadGuard<'_, ()> {
-        self.sending.read().await
+/// Longest wait for what others have sent: a queue that never confirms holds its own batch for longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Batches of news from their publishing to their removal.
+#[derive(Debug, Default)]
+pub(crate) struct Sending(RwLock<()>);
+
+impl Sending {
+    /// Returns what a batch holds until its notifications are removed.
+    pub(crate) async fn share(&self) -> RwLockReadGuard<'_, ()> {
+        self.0.read().await
     }
 
-    /// The same, once all that others have sent is removed.
-    pub(crate) async fn sending_alone(&self) -> RwLockReadGuard<'_, ()> {
-        self.sending.write().await.downgrade()
+    /// The same, once the batches in progress are removed, or after [`PATIENCE`].
+    pub(crate) async fn share_after_others(&self) -> RwLockReadGuard<'_, ()> {
+        match tokio::time::timeout(PATIENCE, self.0.write()).await {
+            Ok(alone) => alone.downgrade(),
+            Err(_) => self.share().await,
+        }
     }
 }
 
@@ -65,4 +77,25 @@ pub(crate) async fn remove(host: &Host, client: &Client, keys: &[OutboxKey]) -> 
     let removed = sending::sent(client, keys).await?;
     host.metrics.guard_refused(Guard::Outbox, keys.len().saturating_sub(removed as usize));
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    #[tokio::test]
+    async fn ends_are_read_once_what_was_sent_is_removed() {
+        let sending = Sending::default();
+        let (one, other) = (sending.share().await, sending.share().await);
+        let mut reader = Box::pin(sending.share_after_others());
+        assert!(reader.as_mut().now_or_never().is_none());
+        drop(one);
+        assert!(reader.as_mut().now_or_never().is_none(), "the other is still in progress");
+        drop(other);
+        let read = reader.now_or_never().unwrap();
+        assert!(sending.share().now_or_never().is_some(), "others are sent beside it");
+        drop(read);
+    }
 }

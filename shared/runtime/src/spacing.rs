@@ -42,7 +42,7 @@ impl Spacing {
         }
     }
 
-    /// Notes that a batch of this number of items, with this number at most, started then.
+    /// Notes that a batch of these items started then, which could have had `most`.
     pub const fn start(&mut self, now: Instant, items: usize, most: usize) {
         self.begun = Some(now);
         self.several = items > 1 && items < most;

@@ -40,8 +40,8 @@ pub struct Step {
     pub after: String,
 }
 
-/// Takes the next page of a walk until the end of the transaction, which is the answer; none while another process has
-/// it, or before its time.
+/// Takes the next page of a walk, until the end of the returned transaction; none while another process has it, or before its
+/// time.
 pub async fn take<'a>(client: &'a mut Client, walk: &str) -> Result<Option<(Tx<'a>, Step)>> {
     // Most looks come before the time, and open no transaction.
     let is_due = client.query_one(&client.prepare_cached(IS_DUE).await?, &[&walk]).await?;
@@ -54,8 +54,8 @@ pub async fn take<'a>(client: &'a mut Client, walk: &str) -> Result<Option<(Tx<'
     Ok(row.map(|row| (tx, Step { after_no: row.get("after_no"), after: row.get("after") })))
 }
 
-/// Notes how far a walk has come that was taken; without a step its round is over, and the next begins at the
-/// start. Nobody takes a page for so long.
+/// Notes how far a walk has come that was taken; without a step its round is over, and the next begins at the start. No page
+/// is taken before the pause is over.
 pub async fn come_to(tx: &Tx<'_>, walk: &str, step: Option<&Step>, pause: Duration) -> Result<()> {
     let (first, is_over) = (Step::default(), step.is_none());
     let Step { after_no, after } = step.unwrap_or(&first);

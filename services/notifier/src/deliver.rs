@@ -1,33 +1,31 @@
-//! Delivery of notifications to the broker: publishes with confirms, removes what was confirmed, keeps the rest.
+//! Delivery of notifications to the broker: what news tells of, and what is due.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use pagurus_broker::{Delivery, HeaderValue, Message, Published};
+use pagurus_broker::Delivery;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
-use pagurus_domain::order::notification::{NotifyFormat, Target, delay, shown_url};
-use pagurus_domain::trace::TraceContext;
+use pagurus_domain::order::notification::NotifyFormat;
 use pagurus_runtime::batch::Failed;
-use pagurus_runtime::metrics::{Count, Level, Work};
+use pagurus_runtime::metrics::{Level, Work};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
-use pagurus_runtime::traces::{SpanKind, messaging};
 use pagurus_runtime::{Host, news};
-use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification, OutboxKey, Unread};
+use pagurus_store::Error;
+use pagurus_store::hot::outbox::sending::{self, Notification, Unread};
 use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
-use pagurus_store::{Client, Error};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
 use tokio::sync::{OwnedSemaphorePermit, RwLockReadGuard, Semaphore};
 
-use crate::form::{EncodedNotification, type_of};
+use crate::note;
+use crate::publish::{PublishOutcome, keep, publish};
 use crate::removal::{self, Removal};
 use crate::webhooks::Webhooks;
-use crate::{log_tried, note, order_of, traced};
 
 /// Notifications of one batch: as many as fit a window of confirms.
 const BATCH: i64 = 500;
@@ -98,7 +96,7 @@ async fn send_rows(
         let begun = Instant::now();
         let outcome = publish(host, window).await;
         confirmed.extend(outcome.confirmed);
-        note(host, "new notifications", keep_new(host, outcome.failed).await);
+        note(host, "new notifications", keep(host, outcome.failed).await);
         host.metrics.batch(Work::Notify, begun.elapsed());
     }
     drop((rows, permit));
@@ -108,14 +106,6 @@ async fn send_rows(
         // The slow pass sends them again.
         Err(Failed::Gone(gone)) => tracing::warn!(error = chain(&gone), "notifications stay in the outbox"),
     }
-}
-
-async fn keep_new(host: &Host, failed: Vec<(&Notification, DeliveryFailure)>) -> Result<(), Error> {
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let client = host.store.work().await?;
-    keep(host, &client, failed).await
 }
 
 /// Sends notifications that are still to be read.
@@ -228,14 +218,6 @@ async fn show(host: &Host) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fate of a notification that was not confirmed.
-enum DeliveryFailure {
-    /// Nobody takes it, or it is not allowed: an operator decides.
-    Parked(&'static str, String),
-    /// The world failed: again, later.
-    Later(String),
-}
-
 /// Sends notifications and removes those that were confirmed.
 async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> {
     if notifications.is_empty() {
@@ -243,152 +225,8 @@ async fn send(host: &Host, notifications: &[Notification]) -> Result<(), Error> 
     }
     let begun = Instant::now();
     let PublishOutcome { confirmed, failed } = publish(host, notifications).await;
-    let client = host.store.work().await?;
-    removal::remove(host, &client, &confirmed).await?;
-    if !failed.is_empty() {
-        keep(host, &client, failed).await?;
-    }
+    removal::remove(host, &confirmed).await?;
+    keep(host, failed).await?;
     host.metrics.batch(Work::Notify, begun.elapsed());
     Ok(())
-}
-
-/// Outcome of a publishing: what the broker has, and what it has not.
-struct PublishOutcome<'a> {
-    confirmed: Vec<OutboxKey>,
-    failed: Vec<(&'a Notification, DeliveryFailure)>,
-}
-
-async fn publish<'a>(host: &Host, notifications: &'a [Notification]) -> PublishOutcome<'a> {
-    let mut messages = Vec::with_capacity(notifications.len());
-    let mut addressed = Vec::with_capacity(notifications.len());
-    let mut failed = Vec::new();
-    for notification in notifications {
-        let mut span = traced::notification(host, notification, SpanKind::Producer);
-        match message(host, notification, span.context()) {
-            Ok(message) => {
-                traced::message(&mut span, &message);
-                messages.push(message);
-                addressed.push((notification, span));
-            }
-            Err(why) => {
-                span.fail("not_allowed", &why);
-                failed.push((notification, DeliveryFailure::Parked("not_allowed", why)));
-            }
-        }
-    }
-    let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
-    let publishing = Instant::now();
-    let published = if own {
-        host.broker.publish_many(messages).await
-    } else {
-        host.broker.publish_many_foreign(messages).await
-    };
-    let given = addressed.len();
-    let mut confirmed = Vec::with_capacity(given);
-    for ((notification, mut span), published) in addressed.into_iter().zip(published) {
-        match published {
-            Published::Confirmed => {
-                log_tried(notification, None);
-                confirmed.push(notification.key());
-            }
-            Published::Unroutable { text, .. } => {
-                span.fail("unroutable", &text);
-                failed.push((notification, DeliveryFailure::Parked("unroutable", text)));
-            }
-            Published::Failed(error) => {
-                let error = error.to_string();
-                span.fail("broker", &error);
-                failed.push((notification, DeliveryFailure::Later(error)));
-            }
-        }
-    }
-    // Notifications to queues and exchanges of others are counted together.
-    let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
-    let took = publishing.elapsed();
-    host.metrics.messages_sent(exchange, confirmed.len(), "", took);
-    host.metrics.messages_sent(exchange, given - confirmed.len(), "unconfirmed", took);
-    host.metrics.count(Count::Notifications, "confirmed", confirmed.len() as u64);
-    PublishOutcome { confirmed, failed }
-}
-
-async fn keep(
-    host: &Host,
-    client: &Client,
-    failed: Vec<(&Notification, DeliveryFailure)>,
-) -> Result<(), Error> {
-    let settings = &host.settings().notify;
-    let rows: Vec<FailedNotification<'_>> = failed
-        .into_iter()
-        .map(|(notification, trouble)| {
-            let (initial, max) = (settings.retry_initial, settings.retry_max);
-            let delay = delay(notification.attempts, initial, max, rand::random());
-            match trouble {
-                DeliveryFailure::Parked(why, error) => {
-                    host.metrics.count(Count::Notifications, why, 1);
-                    tracing::warn!(
-                        order = order_of(notification),
-                        transaction = notification.transaction_id,
-                        address = &*shown_url(&notification.target),
-                        why,
-                        error,
-                        "a notification was parked"
-                    );
-                    FailedNotification { notification, error, delay, parked: Some(why) }
-                }
-                DeliveryFailure::Later(error) => {
-                    host.metrics.count(Count::Notifications, "failed", 1);
-                    log_tried(notification, Some(&error));
-                    FailedNotification { notification, error, delay, parked: None }
-                }
-            }
-        })
-        .collect();
-    sending::failed(client, &rows).await
-}
-
-/// Builds the message of a notification. Checks again that its target is allowed: the configuration
-/// may have become stricter since the order was registered.
-fn message(
-    host: &Host,
-    notification: &Notification,
-    trace: Option<&TraceContext>,
-) -> Result<Message, String> {
-    let allow = &host.settings().notify.allow;
-    let target = Target::stored(&notification.target)?;
-    allow.permits(&target)?;
-    let (exchange, key) = match target {
-        Target::Queue(queue) => (String::new(), queue),
-        Target::Callback(request) => {
-            let mut message = Message::json(
-                host.broker.names().callbacks.clone(),
-                "order",
-                notification.body.clone().into_bytes(),
-            );
-            message.properties.message_id = Some(notification.message_id.to_string());
-            message.properties.correlation_id = Some(request.to_string());
-            messaging::carry(&mut message.properties, trace);
-            return Ok(message);
-        }
-        Target::Webhook(_) => return Err("it does not go to the broker".to_owned()),
-        Target::Exchange { exchange, key } => {
-            (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
-        }
-    };
-    let form = EncodedNotification::of(notification, &host.settings().notify.source, trace);
-    let headers: Vec<(String, HeaderValue)> = form.headers().collect();
-    let mut message = Message::json(exchange, key, form.body.into_bytes());
-    let properties = &mut message.properties;
-    properties.content_type = Some(form.content_type.to_owned());
-    properties.headers = headers;
-    if let Some(number) = notification.number {
-        properties.headers.push(("sequence".into(), HeaderValue::Integer(number)));
-    }
-    properties.message_id = Some(notification.message_id.to_string());
-    properties.correlation_id = notification.correlation_id.clone();
-    properties.type_ = Some(type_of(notification).into());
-    messaging::carry(properties, trace);
-    if let Some(transaction) = &notification.transaction_id {
-        properties.headers.push(("transaction-id".into(), HeaderValue::Text(transaction.clone())));
-    }
-    Ok(message)
 }

@@ -7,6 +7,7 @@
 mod deliver;
 mod form;
 mod hearing;
+mod publish;
 mod removal;
 mod traced;
 mod webhooks;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use pagurus_runtime::batch::{Failed, Linger, Shape};
 use pagurus_runtime::metrics::Guard;
 use pagurus_runtime::{Batcher, Host};
+use pagurus_store::Error;
 use pagurus_store::hot::outbox::sending::{self, OutboxKey};
-use pagurus_store::{Client, Error};
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 /// Bounds within which removals are gathered, each of a batch of news.
@@ -31,7 +31,7 @@ impl Removal {
                 let host = host.clone();
                 async move {
                     let keys: Vec<OutboxKey> = batch.iter().flat_map(|keys| keys.iter().cloned()).collect();
-                    remove(&host, &host.store.work().await?, &keys).await?;
+                    remove(&host, &keys).await?;
                     Ok(vec![(); batch.len()])
                 }
             });
@@ -70,11 +70,11 @@ impl Sending {
 }
 
 /// Removes notifications at once.
-pub(crate) async fn remove(host: &Host, client: &Client, keys: &[OutboxKey]) -> Result<(), Error> {
+pub(crate) async fn remove(host: &Host, keys: &[OutboxKey]) -> Result<(), Error> {
     if keys.is_empty() {
         return Ok(());
     }
-    let removed = sending::sent(client, keys).await?;
+    let removed = sending::sent(&host.store.work().await?, keys).await?;
     host.metrics.guard_refused(Guard::Outbox, keys.len().saturating_sub(removed as usize));
     Ok(())
 }

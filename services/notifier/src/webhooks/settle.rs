@@ -43,14 +43,14 @@ impl Settler {
 }
 
 async fn write(host: &Host, batch: &[Settled]) -> Result<Vec<()>, Error> {
-    let client = host.store.work().await?;
     let (delivered, kept): (Vec<&Settled>, Vec<&Settled>) =
         batch.iter().partition(|settled| settled.1 == WebhookOutcome::Delivered);
     delivered.iter().for_each(|settled| log_tried(&settled.0, None));
     let delivered: Vec<OutboxKey> = delivered.iter().map(|settled| settled.0.key()).collect();
-    removal::remove(host, &client, &delivered).await?;
+    removal::remove(host, &delivered).await?;
     let kept: Vec<FailedNotification<'_>> = kept.iter().map(|settled| failed(host, settled)).collect();
     if !kept.is_empty() {
+        let client = host.store.work().await?;
         let given_up = webhooks::failed(&client, &kept, host.settings().notify.webhook.give_up_after).await?;
         note_given_up(host, given_up as u64);
     }

@@ -48,7 +48,7 @@ pub struct Shape {
     pub max: usize,
     /// Calls at a time: one, and more where batches are full, or beside one that takes long ([`WorkLanes`]).
     pub lanes: usize,
-    /// When a batch waits for more.
+    /// Wait for more items.
     pub linger: Linger,
 }
 

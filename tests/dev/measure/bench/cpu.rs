@@ -26,6 +26,20 @@ pub enum Part {
     Load,
 }
 
+impl Part {
+    /// The parts that have a column in tables. One process that stands for all services is shown as the worker.
+    pub const COLUMNS: [Self; 8] = [
+        Self::Service(Role::Intake),
+        Self::Service(Role::Dispatcher),
+        Self::Service(Role::Activator),
+        Self::Service(Role::Worker),
+        Self::Service(Role::Notifier),
+        Self::Postgres,
+        Self::Rabbit,
+        Self::Load,
+    ];
+}
+
 impl fmt::Display for Part {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -61,6 +75,21 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Seconds of all parts together.
+    pub fn all(&self) -> f64 {
+        self.used.values().sum()
+    }
+
+    /// Seconds of each part that has a column, as text; empty for one that was not there.
+    pub fn columns(&self, text: impl Fn(f64) -> String) -> Vec<String> {
+        let one_process = self.used.get(&Part::OneProcess);
+        let of = |part: Part| {
+            let as_worker = one_process.filter(|_| part == Part::Service(Role::Worker));
+            as_worker.or_else(|| self.used.get(&part)).map_or_else(String::new, |&seconds| text(seconds))
+        };
+        Part::COLUMNS.map(of).into()
+    }
+
     /// Usage of several turns of the same length.
     pub fn of_turns(turns: &[Self]) -> Self {
         let mut all = Self::default();
@@ -240,6 +269,15 @@ mod tests {
         assert!(children(stat.parent).unwrap().contains(&myself));
         let (now, most) = (megabytes(myself, "VmRSS:").unwrap(), megabytes(myself, "VmHWM:").unwrap());
         assert!(1.0 < now && now <= most);
+    }
+
+    #[test]
+    fn one_process_stands_in_the_column_of_the_worker() {
+        let used = Seconds::from([(Part::OneProcess, 2.0), (Part::Load, 1.0)]);
+        let usage = Usage { used, ..Usage::default() };
+        let columns = usage.columns(|seconds| seconds.to_string());
+        assert_eq!(columns, ["", "", "", "2", "", "", "", "1"]);
+        assert!((usage.all() - 3.0).abs() < 1e-9);
     }
 
     #[test]

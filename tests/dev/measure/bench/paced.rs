@@ -4,11 +4,9 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
-use pagurus_harness::nodes::Role;
 
-use super::cpu::Part;
 use super::load::{Flow, Generator, Route};
-use super::report::{median, table};
+use super::report::{head, median, milliseconds_an_order, table};
 use super::works::{ENGINE, LIMIT, ONE_ACTION, Window, Works};
 
 /// Orders a second.
@@ -19,7 +17,11 @@ const SECONDS: u64 = 10;
 /// Orders before the first rate, as many as before other works: caches and plans are as they stay then.
 const FIRST: u64 = 4000;
 
-const HEAD: [&str; 17] = [
+/// Name of the hand-written pipeline, against which the others are set.
+const LIMIT_NAME: &str = "limit";
+
+/// Heads of the columns before those of the processes.
+const HEAD: [&str; 10] = [
     "orders/s",
     "measured",
     "p50 ms",
@@ -30,13 +32,6 @@ const HEAD: [&str; 17] = [
     "cores used",
     "commits",
     "others",
-    "intake",
-    "dispatcher",
-    "worker",
-    "notifier",
-    "Postgres",
-    "RabbitMQ",
-    "load",
 ];
 
 /// One-action at one rate.
@@ -53,12 +48,8 @@ impl Paced {
         (self.runner, self.window.cpu.others)
     }
 
-    fn cpu(&self) -> f64 {
-        self.window.cpu.used.values().sum::<f64>()
-    }
-
     fn cpu_an_order(&self) -> f64 {
-        self.cpu() / self.window.orders.max(1) as f64
+        self.window.cpu.all() / self.window.orders.max(1) as f64
     }
 }
 
@@ -102,11 +93,9 @@ impl Works<'_> {
     }
 }
 
-const LIMIT_NAME: &str = "limit";
-
 /// The table of all rounds, in Markdown.
 pub fn section(rounds: &[Vec<Paced>]) -> String {
-    let mut lines = vec![HEAD.map(str::to_owned)];
+    let mut lines = vec![head(&HEAD, &[])];
     for (rate, runner) in rounds.first().into_iter().flatten().map(|paced| (paced.rate, paced.runner)) {
         let of = |round: &'_ Vec<Paced>, runner| {
             round.iter().position(|paced| paced.rate == rate && paced.runner == runner)
@@ -131,17 +120,11 @@ pub fn section(rounds: &[Vec<Paced>]) -> String {
     text
 }
 
-fn cells(paced: &Paced, of_the_limit: Option<f64>) -> [String; HEAD.len()] {
+fn cells(paced: &Paced, of_the_limit: Option<f64>) -> Vec<String> {
     let window = &paced.window;
     let time =
         |share| window.latencies.percentile(share).map_or_else(String::new, |time| format!("{time:.1}"));
-    let of = |part: Part| {
-        let used = window.cpu.used.get(&part);
-        used.map_or_else(String::new, |seconds| {
-            format!("{:.3}", seconds * 1000.0 / window.orders.max(1) as f64)
-        })
-    };
-    [
+    let mut cells = vec![
         paced.rate.to_string(),
         paced.runner.to_owned(),
         time(0.5),
@@ -149,20 +132,10 @@ fn cells(paced: &Paced, of_the_limit: Option<f64>) -> [String; HEAD.len()] {
         time(0.999),
         format!("{:.3}", paced.cpu_an_order() * 1000.0),
         of_the_limit.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
-        format!("{:.2}", paced.cpu() / window.seconds),
+        format!("{:.2}", window.cpu.all() / window.seconds),
         format!("{:.3}", window.written.commits),
         format!("{:.0} %", window.cpu.others * 100.0),
-        of(Part::Service(Role::Intake)),
-        of(Part::Service(Role::Dispatcher)),
-        // One process stands for all five services.
-        if window.cpu.used.contains_key(&Part::OneProcess) {
-            of(Part::OneProcess)
-        } else {
-            of(Part::Service(Role::Worker))
-        },
-        of(Part::Service(Role::Notifier)),
-        of(Part::Postgres),
-        of(Part::Rabbit),
-        of(Part::Load),
-    ]
+    ];
+    cells.extend(window.cpu.columns(|seconds| milliseconds_an_order(seconds, window.orders)));
+    cells
 }

@@ -11,23 +11,9 @@ use super::paced::{self, Paced};
 use super::rest::{self, Rest};
 use super::works::{LIMIT_WITH_CLAIM, Memory, Row};
 
-const HEAD: [&str; 15] = [
-    "work",
-    "orders",
-    "orders/s",
-    "of the limit",
-    "CPU ms",
-    "intake",
-    "dispatcher",
-    "activator",
-    "worker",
-    "notifier",
-    "Postgres",
-    "RabbitMQ",
-    "load",
-    "p50 ms",
-    "p99 ms",
-];
+/// Heads of the columns before those of the processes, and of those behind them.
+const HEAD: [&str; 5] = ["work", "orders", "orders/s", "of the limit", "CPU ms"];
+const TIMES: [&str; 2] = ["p50 ms", "p99 ms"];
 
 /// Figures are not published where other programs used more of the machine.
 const MOST_OTHERS: f64 = 0.05;
@@ -143,7 +129,7 @@ impl Report {
         if rows.is_empty() {
             return None;
         }
-        let mut lines = vec![HEAD.map(str::to_owned)];
+        let mut lines = vec![head(&HEAD, &TIMES)];
         lines.extend(rows.iter().map(|row| self.cells(row)));
         let mut text = table(&lines);
         if self.rounds.len() > 1 {
@@ -225,16 +211,7 @@ impl Report {
         apart.chain(against_limits).collect()
     }
 
-    fn cells(&self, row: &Row) -> [String; HEAD.len()] {
-        let per_order = |seconds: f64| seconds * 1000.0 / row.orders.max(1) as f64;
-        let of = |part: Part| {
-            row.cpu.used.get(&part).map_or_else(String::new, |&seconds| format!("{:.3}", per_order(seconds)))
-        };
-        // One process stands for all five there.
-        let worker = match row.cpu.used.get(&Part::OneProcess) {
-            Some(_) => of(Part::OneProcess),
-            None => of(Part::Service(Role::Worker)),
-        };
+    fn cells(&self, row: &Row) -> Vec<String> {
         // The others do another amount of work, or nothing but wait.
         let comparable = matches!(
             row.work,
@@ -251,31 +228,36 @@ impl Report {
         let time = |percentile| {
             row.latencies.percentile(percentile).map_or_else(String::new, |time| format!("{time:.1}"))
         };
-        [
+        let mut cells = vec![
             row.work.to_owned(),
             row.orders.to_string(),
             row.rate.map_or_else(String::new, |rate| format!("{rate:.0}")),
             share.map_or_else(String::new, |share| format!("{share:.2}")),
             format!("{:.3}", row.cpu_an_order() * 1000.0),
-            of(Part::Service(Role::Intake)),
-            of(Part::Service(Role::Dispatcher)),
-            of(Part::Service(Role::Activator)),
-            worker,
-            of(Part::Service(Role::Notifier)),
-            of(Part::Postgres),
-            of(Part::Rabbit),
-            of(Part::Load),
-            time(0.5),
-            time(0.99),
-        ]
+        ];
+        cells.extend(row.cpu.columns(|seconds| milliseconds_an_order(seconds, row.orders)));
+        cells.extend([time(0.5), time(0.99)]);
+        cells
     }
 }
 
+/// Processor time of an order, as tables have it.
+pub fn milliseconds_an_order(seconds: f64, orders: u64) -> String {
+    format!("{:.3}", seconds * 1000.0 / orders.max(1) as f64)
+}
+
+/// Head of a table with a column for each process.
+pub fn head(before: &[&str], behind: &[&str]) -> Vec<String> {
+    let processes = Part::COLUMNS.map(|part| part.to_string());
+    let of = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    [of(before), processes.into(), of(behind)].concat()
+}
+
 /// A table in Markdown, its first line the head.
-pub fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+pub fn table(lines: &[Vec<String>]) -> String {
     let width =
         |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
         for (column, cell) in line.iter().enumerate() {

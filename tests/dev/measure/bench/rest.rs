@@ -6,28 +6,15 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::copies;
-use super::cpu::{Part, Usage};
-use super::report::table;
+use super::cpu::Usage;
+use super::report::{head, table};
 use super::works::Works;
-use pagurus_harness::nodes::Role;
 
 /// Time before each measurement, and its length.
 const SETTLED: Duration = Duration::from_secs(15);
 const WINDOW: Duration = Duration::from_secs(60);
 /// Sleeping orders beside which nothing happens.
 const SLEEPERS: i64 = 100_000;
-
-const HEAD: [&str; 9] = [
-    "% of one core",
-    "intake",
-    "dispatcher",
-    "activator",
-    "worker",
-    "notifier",
-    "Postgres",
-    "RabbitMQ",
-    "all",
-];
 
 /// An installation at rest.
 #[derive(Debug)]
@@ -63,25 +50,16 @@ impl Works<'_> {
 
 /// The table, in Markdown.
 pub fn section(all: &[Rest]) -> String {
-    let mut lines = vec![HEAD.map(str::to_owned)];
+    let mut lines = vec![head(&["% of one core"], &["all"])];
     lines.extend(all.iter().map(cells));
     let date = jiff::Zoned::now().strftime("%Y-%m-%d");
     format!("\n### At rest\n\nMeasured on {date} by `./dev bench rest`.\n\n{}", table(&lines))
 }
 
-fn cells(rest: &Rest) -> [String; HEAD.len()] {
+fn cells(rest: &Rest) -> Vec<String> {
     let percent = |seconds: f64| format!("{:.2}", 100.0 * seconds / rest.seconds);
-    let of = |part: Part| percent(rest.cpu.used.get(&part).copied().unwrap_or_default());
-    let all = rest.cpu.used.iter().filter(|(part, _)| **part != Part::Load).map(|(_, seconds)| seconds);
-    [
-        rest.name.to_owned(),
-        of(Part::Service(Role::Intake)),
-        of(Part::Service(Role::Dispatcher)),
-        of(Part::Service(Role::Activator)),
-        of(Part::Service(Role::Worker)),
-        of(Part::Service(Role::Notifier)),
-        of(Part::Postgres),
-        of(Part::Rabbit),
-        percent(all.sum()),
-    ]
+    let mut cells = vec![rest.name.to_owned()];
+    cells.extend(rest.cpu.columns(percent));
+    cells.push(percent(rest.cpu.all()));
+    cells
 }

@@ -95,7 +95,7 @@ pub struct Row {
 impl Row {
     /// Processor time of an order in seconds, of all processes.
     pub fn cpu_an_order(&self) -> f64 {
-        self.cpu.used.values().sum::<f64>() / self.orders.max(1) as f64
+        self.cpu.all() / self.orders.max(1) as f64
     }
 }
 

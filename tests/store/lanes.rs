@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pagurus_store::{Client, Options, Store};
+use serde_json::json;
 
 use crate::ground::{Ground, REPORT_TIMEOUT};
 
@@ -24,6 +25,20 @@ async fn reports_only_read_end_in_their_own_time_and_leave_the_planner_free() {
     let operations = ground.store.operations().await.unwrap();
     assert_eq!(shown(&operations, "default_transaction_read_only").await, "off");
     assert_eq!(shown(&operations, "enable_seqscan").await, "off", "its statements are those of the hot path");
+}
+
+#[tokio::test]
+async fn long_values_are_compressed_with_lz4_whichever_lane_writes_them() {
+    let ground = Ground::new("lane_compression").await;
+    let store = &ground.store;
+    for client in [store.work().await, store.api().await, store.recovery().await, store.operations().await] {
+        assert_eq!(shown(&client.unwrap(), "default_toast_compression").await, "lz4");
+    }
+    let text: String = (0..20_000).map(|n| format!("{n} ")).collect();
+    let no = ground.order("long", &json!({"params": {"text": text}})).await;
+    let stored = format!("SELECT pg_column_compression(params) FROM payloads WHERE order_no = {}", no.0);
+    let compression: String = ground.work().await.query_one(&stored, &[]).await.unwrap().get(0);
+    assert_eq!(compression, "lz4");
 }
 
 #[tokio::test]

@@ -283,7 +283,7 @@ fn pool(options: &Options, lane: PoolLane) -> Result<Pool> {
         .max_size(size)
         .timeouts(timeouts)
         .runtime(Runtime::Tokio1)
-        .post_create(Hook::async_fn(|client, _| Box::pin(refuse_unfit(client))))
+        .post_create(Hook::async_fn(|client, _| Box::pin(open(client))))
         .build()
         .map_err(|error| Error::Schema(error.to_string()))
 }
@@ -295,11 +295,16 @@ const LANE: &str = "engine.lane";
 pub(crate) const POOLED: &str = "a connection pooler in front of the database does not keep the settings of sessions: connect to \
      PostgreSQL directly";
 
-/// No connection is used that would lose orders that were accepted, which a crash of the server does with
+/// Opens a session. No connection is used that would lose orders that were accepted, which a crash of the server does with
 /// `synchronous_commit` off; nor one whose settings did not arrive.
-async fn refuse_unfit(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
+/// Long values are compressed with LZ4 where the server was built with it: its default, PGLZ, takes a millisecond for 100 KB,
+/// and longest where a text hardly gets shorter.
+async fn open(client: &deadpool_postgres::ClientWrapper) -> std::result::Result<(), HookError> {
     let settings = format!(
-        "SELECT current_setting('synchronous_commit') AS synchronous_commit, current_setting('{LANE}', true) AS lane"
+        "SELECT current_setting('synchronous_commit') AS synchronous_commit, current_setting('{LANE}', true) AS lane,
+                (SELECT set_config(name, 'lz4', false)
+                   FROM pg_settings
+                  WHERE name = 'default_toast_compression' AND 'lz4' = ANY(enumvals)) AS compression"
     );
     // As text: what stands between may not know a statement that was prepared.
     let messages = client.simple_query(&settings).await.map_err(HookError::Backend)?;

@@ -79,15 +79,10 @@ pub(crate) fn parse(body: &[u8]) -> Result<Value, Problem> {
 
 /// Returns the memory that a JSON text may take once it is read: a map with one entry takes 640 bytes however short
 /// its text is, an entry of a large one three times its parts, a value 32 and the same again while its
-/// list grows. An estimate from above, made in one pass.
+/// list grows. An estimate from above. Counted by vector instructions: a long text of few values costs next to nothing.
 pub(crate) fn weight(text: &[u8]) -> usize {
-    let of = |byte: u8| match byte {
-        b'{' => 640,
-        b':' => 130,
-        b',' | b'[' => 65,
-        _ => 1,
-    };
-    text.iter().map(|byte| of(*byte)).sum()
+    let all = |byte: u8| memchr::memchr_iter(byte, text).count();
+    text.len() + all(b'{') * 639 + all(b':') * 129 + (all(b',') + all(b'[')) * 64
 }
 
 /// End of the transaction of a registration.

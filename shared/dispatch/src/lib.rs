@@ -28,7 +28,7 @@
 //! (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and one that has its part of the places (`FlowShare`) stands
 //! aside. Within a line the first come goes first. A sequential stage stands in line only while it is
 //! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
-//! that has a permit left (`node`). No step looks at more than one order, one queue and one
+//! that has a permit left, or the one of the stage before (`node`). No step looks at more than one order, one queue and one
 //! node, whatever the backlog is.
 //!
 //! From the hand-out on a stage counts as in progress (`progress`) until there is proof that it
@@ -268,6 +268,7 @@ impl Dispatcher {
             return hand_outs;
         }
         self.pass_time(now);
+        self.nodes.start_batch();
         self.send_probes(now, max, &mut hand_outs);
         while hand_outs.len() < max && self.nodes.any_open() {
             match self.send_again(now).or_else(|| self.send_next(now)) {

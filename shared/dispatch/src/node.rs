@@ -1,5 +1,8 @@
-//! The worker nodes: what each may have in progress, what it has, and who is least loaded.
+//! The worker nodes: what each may have in progress, what it has, and who is next.
 //! Must never know which stages these are.
+//!
+//! The least loaded node is next, and gets the rest of the batch too, up to a few more than the others have: a node takes what
+//! comes together in one transaction, and ends most of it in another. Spread over four nodes, a batch would take four.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +21,11 @@ pub enum NodeState {
     Down,
 }
 
+/// Part of its allowance that a node may have more than the least loaded one: one in this number.
+const AHEAD: u32 = 8;
+/// The same as a number of stages, at most.
+const MOST_AHEAD: u32 = 32;
+
 #[derive(Debug)]
 struct NodeEntry {
     state: NodeState,
@@ -34,6 +42,11 @@ impl NodeEntry {
     fn is_open(&self) -> bool {
         self.state == NodeState::Up && self.load < self.allowance && self.paused_until.is_none()
     }
+
+    /// True if the node may have one more, where the least loaded one has so much.
+    fn stays_next(&self, least: u32) -> bool {
+        self.is_open() && self.load < least + (self.allowance / AHEAD).min(MOST_AHEAD)
+    }
 }
 
 /// All nodes that are there, or still have something in progress.
@@ -44,6 +57,8 @@ pub(super) struct Nodes {
     /// Nodes that may take one more, least loaded first.
     open: BTreeSet<(u32, u64, Incarnation)>,
     paused: BTreeSet<(Timestamp, Incarnation)>,
+    /// Node that got the last one of this batch.
+    last: Option<Incarnation>,
     turns: u64,
     /// Number of stages that all nodes together may have in progress.
     places: u32,
@@ -57,6 +72,7 @@ impl Nodes {
             nodes: BTreeMap::new(),
             open: BTreeSet::new(),
             paused: BTreeSet::new(),
+            last: None,
             turns: 0,
             places: 0,
         }
@@ -120,9 +136,17 @@ impl Nodes {
         !self.open.is_empty()
     }
 
-    /// Gives one to the least loaded node.
+    /// Starts a batch: its first goes to the least loaded node.
+    pub(super) const fn start_batch(&mut self) {
+        self.last = None;
+    }
+
+    /// Gives one to the node that is next.
     pub(super) fn take(&mut self) -> Option<Incarnation> {
-        let (_, _, id) = *self.open.first()?;
+        let (least, _, first) = *self.open.first()?;
+        let stays = |id: &Incarnation| self.nodes.get(id).is_some_and(|node| node.stays_next(least));
+        let id = self.last.filter(stays).unwrap_or(first);
+        self.last = Some(id);
         self.turns += 1;
         let turn = self.turns;
         self.change(id, |node| {
@@ -213,6 +237,29 @@ mod tests {
         nodes.release(A);
         nodes.release(B);
         assert_eq!(taken(&mut nodes, 9), [2, 1]);
+    }
+
+    #[test]
+    fn dsp_1_a_batch_goes_to_few_nodes_and_none_has_much_more_than_the_others() {
+        let mut nodes = Nodes::new(Capacity { parallel: 160, sequential: 0 });
+        nodes.up(A, 100);
+        nodes.up(B, 100);
+        for (count, expected) in [(4, vec![1; 4]), (4, vec![2; 4]), (12, [vec![1; 10], vec![2; 2]].concat())] {
+            nodes.start_batch();
+            assert_eq!(taken(&mut nodes, count), expected);
+        }
+        let most = 80 / AHEAD;
+        let difference = |nodes: &Nodes| {
+            let loads: Vec<u32> = nodes.iter().map(|(_, _, _, load)| load).collect();
+            loads[0].abs_diff(loads[1])
+        };
+        for n in 0..140 {
+            if n % 7 == 0 {
+                nodes.start_batch();
+            }
+            assert!(nodes.take().is_some() && difference(&nodes) <= most, "{}", difference(&nodes));
+        }
+        assert_eq!(nodes.take(), None, "all places are taken");
     }
 
     #[test]

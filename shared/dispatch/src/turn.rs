@@ -92,7 +92,7 @@ impl Dispatcher {
         Some(HandOut { no: stage.no, attempt: stage.attempt, node, serial: sent.serial })
     }
 
-    /// A permit of the least loaded node, and a serial.
+    /// A permit of the node that is next, and a serial.
     pub(super) fn send(&mut self, now: Timestamp) -> Option<(Incarnation, SentStage)> {
         let node = self.nodes.take()?;
         self.serial += 1;

@@ -106,7 +106,7 @@ pub enum Work {
     Operation,
     /// A page of each kind of search among ten million orders
     Search,
-    /// An HTTP call per order at rates from 250 to 4 000 orders a second: engine, limit, one process
+    /// An HTTP call per order at rates from 250 to 4 000 orders a second: engine, limit, one process, 4 workers
     Paced,
     /// An installation that nobody uses, without orders and with 100 000 sleeping ones
     Rest,

@@ -54,7 +54,7 @@ impl Paced {
 }
 
 impl Works<'_> {
-    /// Measures engine, limit, and the engine in one process at each rate.
+    /// Measures engine, limit, and the engine in one process and with several workers at each rate.
     pub async fn paced(&mut self) -> Result<Vec<Paced>> {
         let mut all = Vec::new();
         self.installation.renew().await?;
@@ -63,6 +63,8 @@ impl Works<'_> {
         self.at_rates(LIMIT_NAME, LIMIT, &mut all).await?;
         self.installation.renew_in_one_process().await?;
         self.at_rates("one process", ENGINE, &mut all).await?;
+        self.installation.renew_with_workers(4).await?;
+        self.at_rates("4 workers", ENGINE, &mut all).await?;
         Ok(all)
     }
 

@@ -6,6 +6,7 @@ mod check;
 mod demo;
 mod down;
 mod measure;
+mod memory;
 mod node;
 mod package;
 mod pages;

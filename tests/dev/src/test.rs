@@ -21,7 +21,7 @@ use pagurus_dev::build::{MEASURE, Profile, Targets, build, command as cargo};
 use pagurus_dev::place::root;
 use pagurus_dev::stages::Stages;
 
-use crate::pages;
+use crate::{memory, pages};
 
 /// Arguments for the test runner.
 #[derive(Clone, Debug, Args)]
@@ -78,6 +78,9 @@ pub async fn command(options: Options) -> Result<()> {
     });
     let (port, broker_port) = (Ports::reserve(1, &owner)?, Ports::reserve(rabbit::PORTS, &owner)?);
     let (data, log) = (folder.join("postgres"), folder.join("log/postgres.log"));
+    // Each test makes a database of more than a thousand files and removes it. For each new file the file system of a disk passes
+    // over all that were removed in the last seconds.
+    memory::folder(&data)?;
     let postgres = Postgres::prepare(&data, &log, port.first())?.shared_by_tests()?;
     let rabbit = Rabbit::prepare(&folder.join("rabbitmq"), broker_port.first(), true)?.shared_by_tests()?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -145,6 +148,7 @@ async fn end_abandoned(runs: &Path) -> Result<()> {
         if folder.join("rabbitmq/pid").exists() {
             Rabbit::prepare(&folder.join("rabbitmq"), 0, false)?.stop().await?;
         }
+        memory::remove(&folder.join("postgres"));
         fs::remove_dir_all(&folder)?;
     }
     Ok(())
@@ -207,8 +211,7 @@ fn runner(root: &Path) -> Command {
 
 /// Removes the data; the logs of a failed run stay until the next run.
 fn clean(folder: &Path, postgres: &Postgres, passed: bool) {
-    // What cannot be removed costs only space.
-    let _ = fs::remove_dir_all(postgres.data());
+    memory::remove(postgres.data());
     let _ =
         if passed { fs::remove_dir_all(folder) } else { fs::remove_dir_all(folder.join("rabbitmq/data")) };
 }

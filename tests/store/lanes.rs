@@ -53,3 +53,21 @@ async fn operations_that_hold_all_of_their_connections_take_none_of_recovery() {
     drop(held);
     assert!(store.operations().await.is_ok());
 }
+
+#[tokio::test]
+async fn why_there_is_no_connection_is_said_once_and_in_the_words_of_the_server() {
+    let ground = Ground::new("lane_refused").await;
+    let url = ground.url();
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let address = "postgres://nobody@127.0.0.1:1/nothing";
+    for (url, why) in [
+        (format!("{server}/nothing").as_str(), "FATAL: database \"nothing\" does not exist"),
+        (address, "error connecting to server: Connection refused (os error 111)"),
+    ] {
+        let store = Store::new(&Options::of(url, "refused")).unwrap();
+        let error = store.work().await.err().unwrap();
+        let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+        let words: Vec<String> = causes.map(ToString::to_string).collect();
+        assert_eq!(words.join(": "), format!("no connection to the database: {why}"));
+    }
+}

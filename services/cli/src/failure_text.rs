@@ -21,14 +21,12 @@ pub(crate) fn show(failure: &CliError, screen: &Screen) {
 fn text_of(failure: &CliError) -> String {
     match failure {
         CliError::Problem(problem) => problem_text(problem),
-        CliError::Away { server, .. } => {
-            // The database is named in the configuration, not by an option.
-            let hint = if server.starts_with("http") {
-                "\nIs it running? Choose another server with --server or PAGURUS_SERVER."
-            } else {
-                ""
-            };
-            format!("{}{hint}", harmless(&failure.to_string()))
+        CliError::Away { .. } => format!(
+            "{}\nIs it running? Choose another server with --server or PAGURUS_SERVER.",
+            harmless(&failure.to_string())
+        ),
+        CliError::Database(_) => {
+            format!("{}\nIs PostgreSQL running, and is `database.url` right?", harmless(&failure.to_string()))
         }
         // Made by us for reading: its line breaks are meant.
         CliError::Input(text) => text.clone(),

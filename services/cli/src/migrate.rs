@@ -69,11 +69,10 @@ async fn apply(store: &Store) -> Result<Vec<String>, Error> {
 }
 
 fn failure(error: Error) -> CliError {
-    if error.is_transient() {
-        return CliError::Away {
-            server: "the database".to_owned(),
-            why: format!("{:#}", anyhow::Error::from(error)),
-        };
+    match error.is_transient() {
+        true => CliError::Database(error.into()),
+        false => {
+            CliError::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
+        }
     }
-    CliError::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
 }

@@ -127,11 +127,8 @@ fn tell(
 }
 
 fn failure(error: Error) -> CliError {
-    if error.is_transient() {
-        return CliError::Away {
-            server: "the database".to_owned(),
-            why: format!("{:#}", anyhow::Error::from(error)),
-        };
+    match error.is_transient() {
+        true => CliError::Database(error.into()),
+        false => CliError::Other(anyhow::Error::from(error).context("the database cannot be recovered")),
     }
-    CliError::Other(anyhow::Error::from(error).context("the database cannot be recovered"))
 }

@@ -1,14 +1,17 @@
 //! Failures of the database, and whether the same call may succeed later.
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use tokio_postgres::error::{DbError, SqlState};
+
+/// Why no connection can be had, without the words of libraries that do not say it.
+type ConnectionFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A call that the database did not carry out, or whose outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection could be had.
     #[error("no connection to the database")]
-    Pool(#[source] PoolError),
+    Connection(#[source] ConnectionFailure),
     /// A pooler between does not keep the settings of sessions.
     #[error("{}", crate::pool::POOLED)]
     Pooled,
@@ -39,13 +42,30 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl From<PoolError> for Error {
     fn from(error: PoolError) -> Self {
-        let refused = |error: &DbError| {
-            *error.code() == SqlState::PROTOCOL_VIOLATION && error.message().contains("startup parameter")
-        };
-        match &error {
-            PoolError::Backend(cause) if cause.as_db_error().is_some_and(refused) => Self::Pooled,
-            _ => Self::Pool(error),
+        match error {
+            PoolError::Backend(cause) if cause.as_db_error().is_some_and(is_of_pooler) => Self::Pooled,
+            PoolError::Backend(cause) | PoolError::PostCreateHook(HookError::Backend(cause)) => {
+                Self::Connection(without_library(cause))
+            }
+            PoolError::PostCreateHook(HookError::Message(text)) => Self::Connection(text.into()),
+            PoolError::Timeout(TimeoutType::Wait) => {
+                Self::Connection("all that there may be are in use".into())
+            }
+            PoolError::Timeout(_) => Self::Connection("the server does not answer in time".into()),
+            PoolError::Closed | PoolError::NoRuntimeSpecified => Self::Connection(Box::new(error)),
         }
+    }
+}
+
+fn is_of_pooler(error: &DbError) -> bool {
+    *error.code() == SqlState::PROTOCOL_VIOLATION && error.message().contains("startup parameter")
+}
+
+/// Returns what the server answered, or the error of the library where it answered nothing.
+fn without_library(error: tokio_postgres::Error) -> ConnectionFailure {
+    match error.as_db_error().cloned() {
+        Some(answer) => Box::new(answer),
+        None => Box::new(error),
     }
 }
 
@@ -61,7 +81,7 @@ impl Error {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Pool(_) | Self::Pooled | Self::ReadOnly | Self::Contended => true,
+            Self::Connection(_) | Self::Pooled | Self::ReadOnly | Self::Contended => true,
             Self::Broken { .. } | Self::Schema(_) => false,
             Self::Database(error) => match error.code() {
                 Some(code) => !concerns_a_value(code),

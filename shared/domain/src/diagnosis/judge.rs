@@ -62,7 +62,7 @@ pub fn diagnose(facts: &InstallationFacts) -> Vec<InstallationFinding> {
         Err(why) => findings.add(
             "database",
             Error,
-            format!("the database does not answer: {why}"),
+            why.clone(),
             "start PostgreSQL, and check that `database.url` points to it; orders wait until then",
         ),
     }

@@ -244,7 +244,8 @@ mod tests {
         let mut nodes = Nodes::new(Capacity { parallel: 160, sequential: 0 });
         nodes.up(A, 100);
         nodes.up(B, 100);
-        for (count, expected) in [(4, vec![1; 4]), (4, vec![2; 4]), (12, [vec![1; 10], vec![2; 2]].concat())] {
+        for (count, expected) in [(4, vec![1; 4]), (4, vec![2; 4]), (12, [vec![1; 10], vec![2; 2]].concat())]
+        {
             nodes.start_batch();
             assert_eq!(taken(&mut nodes, count), expected);
         }

@@ -35,9 +35,14 @@ pub(crate) enum CliError {
         /// Words of the network.
         why: String,
     },
-    /// The database is not there, or lets nobody in.
-    #[error("{0:#}")]
-    Database(anyhow::Error),
+    /// The database does not do now what was asked for; it may later.
+    #[error("{why:#}")]
+    Database {
+        /// Words of the database, or of the network.
+        why: anyhow::Error,
+        /// False if it answered.
+        is_unreachable: bool,
+    },
     /// The values on the command line do not fit together.
     #[error("{0}")]
     Usage(String),
@@ -75,7 +80,7 @@ impl CliError {
             // The scenario of an order is not there, though its body is at fault.
             Self::Problem(problem) if problem.kind() == Some(Type::UnknownScenario) => NOT_FOUND,
             Self::Problem(problem) => code_of(problem.status),
-            Self::Away { .. } | Self::Database(_) => AWAY,
+            Self::Away { .. } | Self::Database { .. } => AWAY,
             Self::Usage(_) => USAGE,
             Self::Reported(code) => *code,
             Self::Input(_) | Self::Other(_) => FAILED,
@@ -91,7 +96,7 @@ impl CliError {
     pub fn to_problem(&self) -> Problem {
         match self {
             Self::Problem(problem) => (**problem).clone(),
-            Self::Away { .. } | Self::Database(_) => Problem::new(Type::Unavailable, self.to_string()),
+            Self::Away { .. } | Self::Database { .. } => Problem::new(Type::Unavailable, self.to_string()),
             Self::Usage(_) | Self::Input(_) => Problem::new(Type::Invalid, self.to_string()),
             // Something of this machine: no engine has said it, and there is no status of HTTP for it.
             Self::Reported(_) | Self::Other(_) => Problem {

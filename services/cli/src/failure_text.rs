@@ -25,8 +25,9 @@ fn text_of(failure: &CliError) -> String {
             "{}\nIs it running? Choose another server with --server or PAGURUS_SERVER.",
             harmless(&failure.to_string())
         ),
-        CliError::Database(_) => {
-            format!("{}\nIs PostgreSQL running, and is `database.url` right?", harmless(&failure.to_string()))
+        CliError::Database { is_unreachable, .. } => {
+            let hint = "\nIs PostgreSQL running, and is `database.url` right?";
+            format!("{}{}", harmless(&failure.to_string()), if *is_unreachable { hint } else { "" })
         }
         // Made by us for reading: its line breaks are meant.
         CliError::Input(text) => text.clone(),

@@ -69,10 +69,10 @@ async fn apply(store: &Store) -> Result<Vec<String>, Error> {
 }
 
 fn failure(error: Error) -> CliError {
-    match error.is_transient() {
-        true => CliError::Database(error.into()),
-        false => {
-            CliError::Other(anyhow::Error::from(error).context("the schema cannot be brought up to date"))
-        }
+    let (is_transient, is_unreachable) = (error.is_transient(), matches!(error, Error::Connection(_)));
+    let why = anyhow::Error::from(error);
+    match is_transient {
+        true => CliError::Database { why, is_unreachable },
+        false => CliError::Other(why.context("the schema cannot be brought up to date")),
     }
 }

@@ -127,8 +127,10 @@ fn tell(
 }
 
 fn failure(error: Error) -> CliError {
-    match error.is_transient() {
-        true => CliError::Database(error.into()),
-        false => CliError::Other(anyhow::Error::from(error).context("the database cannot be recovered")),
+    let (is_transient, is_unreachable) = (error.is_transient(), matches!(error, Error::Connection(_)));
+    let why = anyhow::Error::from(error);
+    match is_transient {
+        true => CliError::Database { why, is_unreachable },
+        false => CliError::Other(why.context("the database cannot be recovered")),
     }
 }

@@ -48,9 +48,9 @@ impl From<PoolError> for Error {
                 Self::Connection(without_library(cause))
             }
             PoolError::PostCreateHook(HookError::Message(text)) => Self::Connection(text.into()),
-            PoolError::Timeout(TimeoutType::Wait) => {
-                Self::Connection("all that there may be are in use".into())
-            }
+            PoolError::Timeout(TimeoutType::Wait) => Self::Connection(
+                "none became free in time: all are in use, or the server does not answer".into(),
+            ),
             PoolError::Timeout(_) => Self::Connection("the server does not answer in time".into()),
             PoolError::Closed | PoolError::NoRuntimeSpecified => Self::Connection(Box::new(error)),
         }

@@ -12,6 +12,7 @@ use pagurus_domain::diagnosis::{
 };
 use pagurus_domain::flow::Decision;
 use pagurus_domain::number::saturated;
+use pagurus_runtime::node::chain;
 use pagurus_store::Error;
 use pagurus_store::lists::measures;
 use pagurus_store::outside::subscriptions;
@@ -107,8 +108,8 @@ impl Views {
 /// The fact, unless the database fails or is too slow.
 async fn patiently<T>(asked: impl Future<Output = Result<T, Error>>) -> Fact<T> {
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(found) => found.map_err(|error| error.to_string()),
-        Err(_) => Err(format!("no answer within {PATIENCE:?}")),
+        Ok(found) => found.map_err(|error| chain(&error)),
+        Err(_) => Err(format!("the database gave no answer within {PATIENCE:?}")),
     }
 }
 

@@ -24,7 +24,7 @@ pub enum NodeState {
 /// Part of its allowance that a node may have more than the least loaded one: one in this number.
 const AHEAD: u32 = 8;
 /// The same as a number of stages, at most.
-const MOST_AHEAD: u32 = 32;
+const MOST_AHEAD: u32 = 16;
 
 #[derive(Debug)]
 struct NodeEntry {
@@ -43,7 +43,7 @@ impl NodeEntry {
         self.state == NodeState::Up && self.load < self.allowance && self.paused_until.is_none()
     }
 
-    /// True if the node may have one more, where the least loaded one has so much.
+    /// True if the node may have one more while the least loaded one has this load.
     fn stays_next(&self, least: u32) -> bool {
         self.is_open() && self.load < least + (self.allowance / AHEAD).min(MOST_AHEAD)
     }

@@ -48,6 +48,8 @@ impl Dispatcher {
                 self.progress.send_again(stage.no);
                 continue;
             }
+            // What one node did not take goes to several: that node may be the least loaded one again.
+            self.nodes.start_batch();
             let (node, sent) = self.send(now)?;
             let record = self.progress.get_mut(stage.no)?;
             record.node = Some(node);

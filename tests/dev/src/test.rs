@@ -80,7 +80,7 @@ pub async fn command(options: Options) -> Result<()> {
     let (data, log) = (folder.join("postgres"), folder.join("log/postgres.log"));
     // Each test makes a database of more than a thousand files and removes it. For each new file the file system of a disk passes
     // over all that were removed in the last seconds.
-    memory::folder(&data)?;
+    memory::folder(&data);
     let postgres = Postgres::prepare(&data, &log, port.first())?.shared_by_tests()?;
     let rabbit = Rabbit::prepare(&folder.join("rabbitmq"), broker_port.first(), true)?.shared_by_tests()?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -44,6 +44,7 @@ pub(crate) async fn run(
         ..Options::of(&database.url, "pagurus migrate")
     })
     .context("database.url")?;
+    let failure = |error| failure(error, "the schema cannot be brought up to date");
     let applied = apply(&store).await.map_err(failure)?;
     if *roles {
         roles::apply(&mut store.operations().await.map_err(failure)?, prefix).await.map_err(failure)?;
@@ -68,11 +69,12 @@ async fn apply(store: &Store) -> Result<Vec<String>, Error> {
     migrate::run(&mut client).await
 }
 
-fn failure(error: Error) -> CliError {
+/// Converts a failure of the database; `undone` says what cannot be done where no later try helps.
+pub(crate) fn failure(error: Error, undone: &'static str) -> CliError {
     let (is_transient, is_unreachable) = (error.is_transient(), matches!(error, Error::Connection(_)));
     let why = anyhow::Error::from(error);
     match is_transient {
         true => CliError::Database { why, is_unreachable },
-        false => CliError::Other(why.context("the schema cannot be brought up to date")),
+        false => CliError::Other(why.context(undone)),
     }
 }

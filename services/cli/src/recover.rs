@@ -18,6 +18,7 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
 use crate::failure::CliError;
+use crate::migrate;
 use crate::screen::Screen;
 
 /// Numbers whose rows are looked at together.
@@ -127,10 +128,5 @@ fn tell(
 }
 
 fn failure(error: Error) -> CliError {
-    let (is_transient, is_unreachable) = (error.is_transient(), matches!(error, Error::Connection(_)));
-    let why = anyhow::Error::from(error);
-    match is_transient {
-        true => CliError::Database { why, is_unreachable },
-        false => CliError::Other(why.context("the database cannot be recovered")),
-    }
+    migrate::failure(error, "the database cannot be recovered")
 }

@@ -6,10 +6,9 @@
 //!
 //! # How it is used
 //!
-//! The owner feeds [`Dispatcher::handle`] with all there is, then takes what
-//! [`Dispatcher::poll`] decided and sends it. News is a hint: it may be late, doubled or lost. So
-//! the owner also reads the tables from time to time, page by page, and tells what it saw in the
-//! same way; what is known already changes nothing. Three readings go on for ever:
+//! The owner feeds [`Dispatcher::handle`] with all there is, then takes what [`Dispatcher::poll`] decided and sends it. News is
+//! a hint: it may be late, doubled or lost. So the owner also reads the tables from time to time, page by page, and says what it
+//! saw in the same way; what is known already changes nothing. Three readings go on for ever:
 //!
 //! - the ready rows, as [`DispatchEvent::Ready`];
 //! - what is in progress, as [`DispatchEvent::InProgress`]: first [`Dispatcher::doubtful`] is asked which
@@ -22,14 +21,13 @@
 //!
 //! # How it decides
 //!
-//! A ready stage is held once, in `ready`, found by the number of its order. What may go stands
-//! in one of twelve lines of its flow (`line`): by mode, because each mode has its own capacity
-//! (`Capacity`); by priority, which get turns by weight, and by lane, fresh or woken, which alternate
-//! (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and one that has its part of the places (`FlowShare`) stands
-//! aside. Within a line the first come goes first. A sequential stage stands in line only while it is
-//! its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
-//! that has a permit left, or the one of the stage before (`node`). No step looks at more than one order, one queue and one
-//! node, whatever the backlog is.
+//! A ready stage is held once, in `ready`, found by the number of its order. What may go stands in one of twelve lines of its
+//! flow (`line`): by mode, because each mode has its own capacity (`Capacity`); by priority, which get turns by weight, and by
+//! lane, fresh or woken, which alternate (`share`); the woken ones keep to a bound (`woken`). Of these the flows take turns, and
+//! one that has its part of the places (`FlowShare`) stands aside. Within a line the first come goes first. A sequential stage
+//! stands in line only while it is its queue's first and nothing speaks against it (`queue`). The node is the least loaded one
+//! that has a permit left, or the one of the stage before (`node`). No step looks at more than one order, one queue and one node,
+//! whatever the backlog is.
 //!
 //! From the hand-out on a stage counts as in progress (`progress`) until there is proof that it
 //! is over or was never taken. Where there is none, the permit stays taken until the tables have

@@ -219,6 +219,8 @@ impl Nodes {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const A: Incarnation = Incarnation(1);
@@ -261,6 +263,39 @@ mod tests {
             assert!(nodes.take().is_some() && difference(&nodes) <= most, "{}", difference(&nodes));
         }
         assert_eq!(nodes.take(), None, "all places are taken");
+    }
+
+    proptest! {
+        #[test]
+        fn dsp_1_whatever_comes_and_goes_a_node_gets_ahead_of_the_least_loaded_one_by_little(
+            sizes in prop::collection::vec(1u32..400, 1..8),
+            parallel in 1u32..3000,
+            steps in prop::collection::vec((0u8..10, any::<prop::sample::Index>()), 1..600),
+        ) {
+            let mut nodes = Nodes::new(Capacity { parallel, sequential: 0 });
+            let ids: Vec<Incarnation> = (1..).take(sizes.len()).map(Incarnation).collect();
+            ids.iter().zip(&sizes).for_each(|(id, size)| nodes.up(*id, *size));
+            for (step, which) in steps {
+                let (id, size) = (*which.get(&ids), *which.get(&sizes));
+                let has_some = nodes.nodes.get(&id).is_some_and(|node| node.load > 0);
+                match step {
+                    0 => nodes.start_batch(),
+                    1 => nodes.leave(id, NodeState::Draining),
+                    2 => nodes.leave(id, NodeState::Down),
+                    3 => nodes.up(id, size),
+                    4 if has_some => nodes.release(id),
+                    _ => {
+                        let least = nodes.open.first().map(|(load, ..)| *load);
+                        let taken = nodes.take();
+                        prop_assert_eq!(taken.is_some(), least.is_some());
+                        let (Some(least), Some(id)) = (least, taken) else { continue };
+                        let node = &nodes.nodes[&id];
+                        let ahead = (node.allowance / AHEAD).clamp(1, MOST_AHEAD);
+                        prop_assert!(node.load <= node.allowance && node.load <= least + ahead);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Dispatcher {
                 self.progress.send_again(stage.no);
                 continue;
             }
-            // What one node did not take goes to several: that node may be the least loaded one again.
+            // Several nodes get what one did not take: that one may be the least loaded again.
             self.nodes.start_batch();
             let (node, sent) = self.send(now)?;
             let record = self.progress.get_mut(stage.no)?;

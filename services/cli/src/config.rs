@@ -1,7 +1,7 @@
 //! `pagurus config …`: faults of a configuration, and what it comes to, without any server; and what a server
 //! says that it runs.
 //!
-//! Never shows a secret: constants of scenarios and passwords in URLs are hidden.
+//! Never shows a secret: secret keys, constants of scenarios and passwords in URLs are hidden.
 
 mod convert;
 
@@ -273,7 +273,7 @@ fn variable_of(key: &str) -> String {
 }
 
 fn hide(key: &str, value: Value) -> Value {
-    let is_constant = key == "config" || key.starts_with("config.");
+    let is_hidden = key == "config" || key.starts_with("config.") || config::is_hidden(key);
     match value {
         Value::Object(map) => {
             let inner = |name: &str| format!("{key}.{name}");
@@ -282,7 +282,7 @@ fn hide(key: &str, value: Value) -> Value {
             )
         }
         Value::Null => Value::Null,
-        _ if is_constant => json!(HIDDEN),
+        _ if is_hidden => json!(HIDDEN),
         Value::String(text) => Value::String(without_password(&text)),
         value => value,
     }
@@ -334,6 +334,19 @@ mod tests {
         assert_eq!(line(&lines, "config").0, json!({"demo": HIDDEN}));
         assert_eq!(line(&lines, "config.token"), (json!(HIDDEN), "PAGURUS__CONFIG__TOKEN".into()));
         assert_eq!(line(&lines, "broker.url"), (json!(HIDDEN), "PAGURUS__BROKER__URL_FILE".into()));
+    }
+
+    #[test]
+    fn qlt_15_secret_keys_are_hidden_wherever_they_come_from() {
+        let secrets = ["access.local.password_hash", "access.ldap.bind_password", "access.oidc.client_secret"];
+        for key in secrets {
+            let [section, name, last] = key.split('.').collect::<Vec<_>>()[..] else { panic!("{key}") };
+            let text = format!("{section}: {{{name}: {{{last}: hunter2}}}}");
+            let in_file = effective(Some(("p.yaml", &text)), &BTreeMap::new());
+            assert_eq!(line(&in_file, key), (json!(HIDDEN), "p.yaml:1".into()));
+            let variables = BTreeMap::from([(variable_of(key), "hunter2".to_owned())]);
+            assert_eq!(line(&effective(None, &variables), key), (json!(HIDDEN), variable_of(key)));
+        }
     }
 
     #[test]

@@ -115,6 +115,12 @@ pub fn warnings(text: &str, environment: impl Iterator<Item = (String, String)>)
     settings.as_ref().map(warnings::of).unwrap_or_default()
 }
 
+/// True if no part of the value of this key may be shown. A URL with a password is shown without it.
+#[must_use]
+pub fn is_hidden(key: &str) -> bool {
+    keys::find(key).is_some_and(|setting| setting.kind == kind::Kind::OptionalSecret)
+}
+
 /// Every key with its default and its meaning, as a file that could be used as it stands.
 #[must_use]
 pub fn defaults_page() -> String {

@@ -16,9 +16,9 @@ pub enum Kind {
     Text,
     /// A text that may be left out.
     OptionalText,
-    /// A text that may hold a password: may come from a file, is never shown.
-    Secret,
-    /// The same, which may be left out.
+    /// A URL that may hold a password: may come from a file, and is shown without it.
+    SecretUrl,
+    /// A secret that may be left out: may come from a file, and is never shown.
     OptionalSecret,
     /// A word of letters, digits, `-`, `_` and `.`.
     Name,
@@ -82,7 +82,7 @@ impl Kind {
     /// The kind in words, for the reference.
     pub(super) fn describe(self) -> String {
         match self {
-            Self::Text | Self::OptionalText | Self::Secret | Self::OptionalSecret => "text".into(),
+            Self::Text | Self::OptionalText | Self::SecretUrl | Self::OptionalSecret => "text".into(),
             Self::Name => "name".into(),
             Self::Flag => "`true` or `false`".into(),
             Self::Count { least, most } if most >= u64::from(u32::MAX) => {
@@ -107,9 +107,9 @@ impl Kind {
         self.is_secret() || matches!(self, Self::Text | Self::OptionalText | Self::Name)
     }
 
-    /// True if the value may come from a file, and is never shown.
+    /// True if the value may come from a file, and is never shown whole.
     pub(super) fn is_secret(self) -> bool {
-        matches!(self, Self::Secret | Self::OptionalSecret)
+        matches!(self, Self::SecretUrl | Self::OptionalSecret)
     }
 
     /// Reads a value.
@@ -123,7 +123,7 @@ impl Kind {
             {
                 Ok(Typed::Absent)
             }
-            Self::Text | Self::OptionalText | Self::Secret | Self::OptionalSecret => {
+            Self::Text | Self::OptionalText | Self::SecretUrl | Self::OptionalSecret => {
                 text(node).map(Typed::Text)
             }
             Self::Name => name(node).map(Typed::Text),

@@ -71,7 +71,7 @@ fn row(setting: &Setting) -> String {
         Reload::Restart => "restart",
     };
     let kind = match setting.kind {
-        Kind::Secret | Kind::OptionalSecret => "text, secret".to_owned(),
+        Kind::SecretUrl | Kind::OptionalSecret => "text, secret".to_owned(),
         kind => kind.describe(),
     };
     format!("| `{}` | {kind} | {default} | {change} | {} |\n", setting.path, setting.meaning)

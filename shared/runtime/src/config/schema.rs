@@ -59,7 +59,7 @@ fn form(setting: &Setting) -> Form {
     const CALLS: Form = Form::List { of: &Form::Written(r"^[A-Za-z0-9.*_:/\[\]-]+$"), least: 0, most: None };
     const EXCHANGES: Form = Form::List { of: &Form::Written("^(.+/)?[^/]+$"), least: 0, most: None };
     match setting.kind {
-        Kind::Text | Kind::OptionalText | Kind::Secret | Kind::OptionalSecret => Form::NotEmpty,
+        Kind::Text | Kind::OptionalText | Kind::SecretUrl | Kind::OptionalSecret => Form::NotEmpty,
         Kind::Name => Form::Written("^[A-Za-z0-9._-]{1,64}$"),
         Kind::Flag => Form::Flag,
         Kind::Count { least, most } => Form::Whole { least, most },

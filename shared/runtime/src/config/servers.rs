@@ -46,7 +46,7 @@ section! {
     #[derive(Clone)]
     pub struct DatabaseSettings;
 
-    url: String = ("database.url", Secret, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "URL of PostgreSQL. `?sslmode=verify-full`, with `sslrootcert`, `sslcert` and `sslkey` as in libpq, turns on TLS.");
+    url: String = ("database.url", SecretUrl, "postgres://pagurus@127.0.0.1:5432/pagurus", Restart, "URL of PostgreSQL. `?sslmode=verify-full`, with `sslrootcert`, `sslcert` and `sslkey` as in libpq, turns on TLS.");
     work_connections: usize = ("database.work_connections", CONNECTIONS, "4", Restart, "Connections for the main work of a process.");
     api_connections: usize = ("database.api_connections", CONNECTIONS, "4", Restart, "Connections for the API, apart from the work so that neither starves the other.");
     report_connections: usize = ("database.report_connections", CONNECTIONS, "2", Restart, "Connections for reports, such as errors in groups, which only read.");
@@ -62,7 +62,7 @@ section! {
     #[derive(Clone)]
     pub struct BrokerSettings;
 
-    url: String = ("broker.url", Secret, "amqp://127.0.0.1:5672/%2f", Restart, "URL of RabbitMQ, with the virtual host. `amqps://`, with `cacertfile`, `certfile` and `keyfile` as options, turns on TLS.");
+    url: String = ("broker.url", SecretUrl, "amqp://127.0.0.1:5672/%2f", Restart, "URL of RabbitMQ, with the virtual host. `amqps://`, with `cacertfile`, `certfile` and `keyfile` as options, turns on TLS.");
     prefix: String = ("broker.prefix", Name, "pagurus", Restart, "Prefix of the names of exchanges and queues, so that several installations can share a broker.");
     confirm_timeout: Duration = ("broker.confirm_timeout", Duration, "10s", Restart, "How long the broker may take to confirm a message.");
     prefetch: u16 = ("broker.prefetch", Count { least: 1, most: 65_535 }, "200", Restart, "Messages that each consumer of an intake may hold unacknowledged; multiplied by the longest message that the broker accepts (`max_message_size`), this bounds their memory.");

@@ -85,6 +85,20 @@ async fn rec_1_every_statement_can_be_prepared_against_the_migrated_schema() {
     assert!(statements::all().count() > 80, "the list has lost its statements");
 }
 
+/// Two jobs under one advisory lock hold each other up without a reason.
+#[test]
+fn rec_10_every_advisory_lock_has_a_name_of_its_own() {
+    let locking = statements::all().filter(|statement| statement.sql.contains("advisory"));
+    let names: Vec<&str> = locking
+        .map(|statement| {
+            let named = statement.sql.split_once("hashtextextended('").and_then(|(_, rest)| rest.split('\'').next());
+            named.unwrap_or_else(|| panic!("{} locks a number", statement.name))
+        })
+        .collect();
+    assert!(names.len() >= 5, "{names:?}");
+    assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
+}
+
 /// Columns are read by name: a second one of the same name would never be read, and one without a name
 /// could only be read by its position.
 #[tokio::test]

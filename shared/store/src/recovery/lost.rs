@@ -35,7 +35,7 @@ statements! {
           FROM running WHERE deadline_at >= $2 AND deadline_at < statement_timestamp()
          ORDER BY deadline_at LIMIT $1 FOR UPDATE SKIP LOCKED";
     // One activator at a time takes over from lost nodes.
-    LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock($1) AS is_ours";
+    LOCK_FAILOVER = "SELECT pg_try_advisory_xact_lock(hashtextextended('failover', 0)) AS is_ours";
     ABANDONED = "
         SELECT r.node, count(*) FILTER (WHERE w.recent) AS recent, count(*) FILTER (WHERE NOT w.recent) AS older
           FROM running r
@@ -122,12 +122,9 @@ pub async fn overdue(tx: &Tx<'_>, from: Timestamp, limit: i64) -> Result<Vec<Stu
     read_stuck(&tx.query(&tx.prepare_cached(OVERDUE).await?, &[&limit, &from]).await?)
 }
 
-/// Any number that no other job locks in the same database.
-const FAILOVER_JOB: i64 = 0x7061_6775_7275_7302;
-
 /// The right to take over from lost nodes, until the end of the transaction; false while another has it.
 pub async fn lock_failover(tx: &Tx<'_>) -> Result<bool> {
-    Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[&FAILOVER_JOB]).await?.get("is_ours"))
+    Ok(tx.query_one(&tx.prepare_cached(LOCK_FAILOVER).await?, &[]).await?.get("is_ours"))
 }
 
 /// A node that is over, or was never registered, and how many stages are with it.

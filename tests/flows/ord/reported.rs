@@ -113,7 +113,7 @@ async fn ord_18_a_client_may_have_cloud_events_over_either_way() {
     let hook = format!("{}/hook", engine.world().url());
     for (id, url) in [("by-amqp", "amqp://?key=k"), ("by-http", &hook)] {
         for format in ["cloudevents", "cloudevents-binary"] {
-            let notify = json!({"url": url, "format": format});
+            let notify = json!({"url": url, "format": format, "correlationId": "c"});
             let order = json!({"id": format!("{id}-{format}"), "scenario": "quick", "transactionId": "t", "notify": notify});
             engine.run(order, "success").await;
         }
@@ -121,7 +121,7 @@ async fn ord_18_a_client_may_have_cloud_events_over_either_way() {
     let demand = |event: &Value, id: &str| {
         assert_eq!(event["specversion"], "1.0");
         assert_eq!(event["type"], "io.pagurus.order.ended.v1");
-        assert_eq!((&event["subject"], &event["correlationid"]), (&json!(id), &json!("t")));
+        assert_eq!((&event["subject"], &event["correlationid"]), (&json!(id), &json!("c")));
         let source = format!("/pagurus/{}/scenarios/quick", engine.env().prefix());
         assert_eq!(event["source"], source);
         assert_eq!(event["sequence"].as_str().unwrap().len(), 20);

@@ -94,7 +94,7 @@ fn event(notices: &[&Value]) -> Value {
             "type": {"type": "string", "pattern": "^io\\.pagurus\\.order\\.(ended|transition|parked|jeopardy)\\.v1$"},
             "subject": {"type": "string", "description": "Id of the order."},
             "time": {"type": "string", "format": "date-time"},
-            "correlationid": {"type": "string", "description": "The business transaction of the order."},
+            "correlationid": {"type": "string", "description": "The correlation id of the receiver; without one, the business transaction of the order."},
             "sequence": {"type": "string", "pattern": "^[0-9]{20}$"},
             "traceparent": text(),
             "datacontenttype": {"const": "application/json"},

@@ -45,7 +45,7 @@ impl CloudEvent<'_> {
             ("type", Some(format!("io.pagurus.order.{}.v1", self.tells))),
             ("subject", text("/id")),
             ("time", time),
-            ("correlationid", text("/transactionId")),
+            ("correlationid", text("/correlationId").or_else(|| text("/transactionId"))),
             // A text that is compared as such.
             ("sequence", Some(format!("{:020}", self.number))),
             ("traceparent", self.trace.map(str::to_owned)),
@@ -97,6 +97,18 @@ mod tests {
                 "datacontenttype": "application/json", "data": serde_json::from_str::<Value>(&body).unwrap(),
             })
         );
+    }
+
+    #[test]
+    fn ord_18_the_correlation_id_of_an_event_is_that_of_the_receiver_else_the_transaction_of_the_order() {
+        let correlation = |body: Value| {
+            let body = body.to_string();
+            let event = CloudEvent { id: "m", tells: "ended", source: "/p", number: 1, trace: None, body: &body };
+            event.attributes().into_iter().find(|(name, _)| *name == "correlationid").map(|(_, value)| value)
+        };
+        assert_eq!(correlation(json!({"correlationId": "c", "transactionId": "t"})).as_deref(), Some("c"));
+        assert_eq!(correlation(json!({"correlationId": null, "transactionId": "t"})).as_deref(), Some("t"));
+        assert_eq!(correlation(json!({"correlationId": null, "transactionId": null})), None);
     }
 
     #[test]

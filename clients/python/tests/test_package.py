@@ -249,6 +249,29 @@ class Desks(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(decisions[1][2]["error"]["class"], "actor.KeyError")
         self.assertEqual(decisions[2][2]["error"]["class"], "actor.TypeError")
 
+    async def test_what_the_library_cancels_or_leaves_open_is_tried_again(self) -> None:
+        one, tries = pagurus.Actor(), 0
+
+        async def connected() -> Any:
+            nonlocal tries
+            tries += 1
+            if tries == 1:
+                raise asyncio.CancelledError("the connection is closed")
+            if tries == 2:
+                await asyncio.Event().wait()
+            one.stop()
+            raise ConnectionError
+
+        one.task("a")(print)
+        with (
+            mock.patch.object(one, "_connected", connected),
+            mock.patch.object(actor, "_PAUSES", (0.0, 0.0)),
+            mock.patch.object(actor, "_ANSWER", 0.01),
+            self.assertLogs("pagurus.actor", "WARNING") as logs,
+        ):
+            await one.serve()
+        self.assertEqual((tries, len(logs.output)), (3, 3), logs.output)
+
     async def test_one_name_has_one_function(self) -> None:
         one = pagurus.Actor()
         one.task("a")(print)

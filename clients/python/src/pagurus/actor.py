@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
@@ -35,6 +35,8 @@ log = logging.getLogger("pagurus.actor")
 
 # Seconds between attempts to connect: the first pause, and the longest after doubling.
 _PAUSES = (0.5, 15.0)
+# Most seconds for a connection, and for the questions before tasks come: a broker that does not answer is tried again.
+_ANSWER = 30.0
 # Seconds without news after which the tasks at work are looked through.
 _LOOK = 5.0
 # Most decided tasks that are remembered because their message will come again.
@@ -152,10 +154,16 @@ class Actor:
         pause = _PAUSES[0]
         while desk.works or not self._stopping.is_set():
             try:
-                await desk.open(await self._connected())
+                async with asyncio.timeout(_ANSWER):
+                    await desk.open(await self._connected())
                 pause = _PAUSES[0]
                 await desk.serve()
                 return
+            except asyncio.CancelledError:
+                # The library ends its calls like this, too, where a connection is lost at that moment.
+                if _is_canceled():
+                    raise
+                log.warning("%s: no connection: the call was canceled; trying again", desk.queue)
             except AMQPError as error:
                 # NOT_FOUND before the first task of this name: the engine makes the queue with it.
                 log.warning("%s: %s; looking again", desk.queue, error)
@@ -237,9 +245,13 @@ class _Desk:
         channels, self.channels = self.channels, []
         for channel in channels:
             try:
-                await channel.close()
-            except LOST:
-                pass  # It is closed already.
+                async with asyncio.timeout(_ANSWER):
+                    await channel.close()
+            except asyncio.CancelledError:
+                if _is_canceled():
+                    raise
+            except Exception as error:
+                log.debug("%s: the channel was closed already: %r", self.queue, error)
 
     async def serve(self) -> None:
         """Takes tasks until `stopping`, and returns when all that were taken are decided."""
@@ -354,6 +366,11 @@ def _decision(job: "asyncio.Future[str]") -> tuple[str, int | None]:
     result, retry_after = (error.result, error.retry_after) if isinstance(error, Fail) else (None, None)
     decision = {"decision": "fail", "result": result, "error": {"class": named, "message": str(error)}}
     return json.dumps(decision, default=str), retry_after
+
+
+def _is_canceled() -> bool:
+    """True if somebody cancels the present task: a `CancelledError` without that is an error of the library."""
+    return cast("asyncio.Task[Any]", asyncio.current_task()).cancelling() > 0
 
 
 def _now() -> float:

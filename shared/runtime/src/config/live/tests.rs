@@ -82,7 +82,7 @@ fn other(setting: &super::super::section::Setting) -> Option<String> {
         Kind::Words(words) => format!("[{}]", words.first()?),
         Kind::Hosts => "['*.other.example', api]".into(),
         Kind::Calls => "['*', other.example]".into(),
-        Kind::Secret | Kind::OptionalSecret | Kind::Tree(_) => return None,
+        Kind::SecretUrl | Kind::OptionalSecret | Kind::Tree(_) => return None,
         Kind::Exchanges => "[crm, partner/crm]".into(),
     })
 }

@@ -15,6 +15,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use pagurus_harness::client::amqp::{Amqp, Inbox, Message};
 use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{self, UnboundedSender};
 
 use crate::installation::{Installation, PATIENCE, at, until};
 
@@ -347,7 +348,7 @@ async fn scn_11_no_heartbeat_prolongs_a_task_beyond_its_forced_end() {
 
 #[tokio::test]
 async fn scn_11_the_client_in_rust_serves_an_engine() {
-    let (engine, _) = scoring("scn_11_client", "workTimeout: 1s").await;
+    let (engine, _) = scoring("scn_11_client", "workTimeout: 3s").await;
     let client = pagurus_client::actor::Actor {
         name: "scoring".into(),
         url: engine.env().amqp_url().into(),
@@ -355,7 +356,8 @@ async fn scn_11_the_client_in_rust_serves_an_engine() {
         prefetch: 4,
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let handler = async |task: pagurus_client::actor::Task| match task.order.as_str() {
+    let (begun, mut at_work) = mpsc::unbounded_channel();
+    let work = async |task: pagurus_client::actor::Task, begun: UnboundedSender<String>| match task.order.as_str() {
         "fails" => Err(pagurus_client::actor::Fail {
             class: "score.refused".into(),
             message: "the handler says so".into(),
@@ -363,10 +365,12 @@ async fn scn_11_the_client_in_rust_serves_an_engine() {
         "panics" => panic!("as asked"),
         _ => {
             // Longer than two work time-outs: heartbeats keep the hand-out.
-            tokio::time::sleep(Duration::from_millis(2500)).await;
+            begun.send(task.order).unwrap();
+            tokio::time::sleep(Duration::from_secs(7)).await;
             Ok(json!({"who": task.body["who"], "handOut": task.hand_out}))
         }
     };
+    let handler = move |task| work(task, begun.clone());
     let serving = tokio::spawn(async move {
         client.run(handler, async move { stopped.await.unwrap_or_default() }).await;
     });
@@ -381,8 +385,7 @@ async fn scn_11_the_client_in_rust_serves_an_engine() {
     assert_eq!(engine.reach("fails", "fail").await["error"]["class"], "score.refused");
     assert_eq!(engine.reach("panics", "fail").await["error"]["class"], "actor.panic");
     submit("last").await;
-    engine.reach("last", "wait").await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    while at_work.recv().await.unwrap() != "last" {}
     stop.send(()).unwrap();
     serving.await.unwrap();
     let order = engine.reach("last", "success").await;

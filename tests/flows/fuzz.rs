@@ -19,10 +19,10 @@ use crate::installation::{Installation, asking, call, until};
 const USUAL: usize = 900;
 /// Inputs between two looks at the neighbours.
 const BETWEEN: usize = 60;
-/// Longest answer to a strange request: a second (QLT-8), and what a busy machine adds.
-const LONGEST: Duration = Duration::from_secs(3);
+/// Longest answer to a strange request: a second (QLT-8), and what a machine adds that stands still meanwhile.
+const LONGEST: Duration = Duration::from_secs(10);
 /// Longest time that an order of a neighbour may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Most memory of any process, in KiB: it holds some messages of 3 MiB at a time.
 const MEMORY: u64 = 400 * 1024;
 

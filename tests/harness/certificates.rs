@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 pub const NOW: (i32, i32) = (2020, 2100);
 
 /// Time after which a file that was changed counts for every new connection: files are looked at twice a second.
-pub const READ_AGAIN: Duration = Duration::from_millis(600);
+pub const READ_AGAIN: Duration = Duration::from_millis(1500);
 
 /// An issuer of certificates.
 #[derive(Debug)]

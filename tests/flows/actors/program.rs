@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, PATIENCE, until};
 
 /// Longest time for the end of an actor.
-const END: Duration = Duration::from_secs(10);
+const END: Duration = Duration::from_secs(60);
 
 /// A running actor; it ends with this value.
 pub(super) struct Program {
@@ -51,6 +51,9 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the actor printed last:\n{}", tail(&self.log, 40));
+        }
         // It may have ended in the test already.
         let _ = self.process.signal(Signal::Kill);
     }

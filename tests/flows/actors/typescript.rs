@@ -1,7 +1,6 @@
 //! The client for actors in TypeScript, as a process of its own: its example as it is shipped, and one that takes its time.
 
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -15,7 +14,8 @@ const SLOW: &str = "import { Actor } from 'pagurus-client/actor';
 import { score } from './examples/scoring.mjs';
 
 const slow = async (task) => {
-  await new Promise((done) => setTimeout(done, 5000));
+  console.log('begun', task.order);
+  await new Promise((done) => setTimeout(done, 9000));
   return { ...score(task), handOut: task.handOut };
 };
 
@@ -67,15 +67,14 @@ async fn scn_11_the_example_in_typescript_decides() {
 
 #[tokio::test]
 async fn scn_11_the_client_in_typescript_keeps_its_task_by_heartbeats_and_finishes_it_before_it_ends() {
-    let engine = engine("scn_11_typescript_slow", "workTimeout: 2s").await;
+    let engine = engine("scn_11_typescript_slow", "workTimeout: 4s").await;
     let seen = Actor::of(&engine).await;
     let program = start(&engine, &text(SLOW)).await;
     // Its first hand-outs may have passed before the client was there.
     engine.run(applicant("first", json!({"income": 1})), "success").await;
     let before = seen.inbox.messages().len();
     engine.accepted(applicant("a", json!({"income": 100_000}))).await;
-    engine.reach("a", "wait").await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    program.says("begun a").await;
     program.stop().await;
     let order = engine.reach("a", "success").await;
     assert_eq!(order["result"], json!({"score": 1, "order": "a", "handOut": 1}), "{order}");

@@ -58,14 +58,14 @@ async fn marks_in_history(engine: &Installation, id: &str) -> Vec<Value> {
 #[tokio::test]
 async fn ord_31_an_order_is_marked_before_it_is_late_by_what_others_took() {
     let engine = Installation::start("ord_31_learnt").await;
-    engine.world().program(Program::at("/slow").delayed(Duration::from_secs(4)));
-    engine.actions("slow", &call("/slow")).await;
+    engine.world().program(Program::at("/slow").delayed(Duration::from_secs(6)));
+    engine.actions("slow", &call("/slow").replace("5s", "1m")).await;
     let first: Vec<Value> = (0..8).map(|n| json!({"id": format!("first-{n}"), "scenario": "slow"})).collect();
     engine.post("/v1/orders/batch", &json!(first)).await.unwrap().success().unwrap();
     for n in 0..8 {
         engine.reach(&format!("first-{n}"), "success").await;
     }
-    engine.accepted(promised("late", "slow", 3, Value::Null)).await;
+    engine.accepted(promised("late", "slow", 5, Value::Null)).await;
     engine.accepted(promised("in-time", "slow", 60, Value::Null)).await;
     let mark = mark(&engine, "late").await;
     let order = engine.order("late").await.unwrap();

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::behind_holder;
 use pagurus_domain::order::registration::{NewOrder, Request, Rules};
@@ -248,21 +247,12 @@ impl Registrar {
         Ok((outcomes, registered))
     }
 
-    /// Notifies the dispatcher of what may run. A hint: what is lost is found by its re-reading.
+    /// Notifies the dispatcher of what may run, and the activators of what starts soon. A hint: what is lost is found by their
+    /// re-reading.
     async fn tell(&self, registered: &[Registered]) {
-        let stages = registered.iter().filter_map(|registered| match registered {
-            Registered::Accepted { ready, .. } => ready.as_ref(),
-            _ => None,
-        });
-        let resting = registered.iter().filter_map(|registered| match registered {
-            Registered::Accepted { no, ready: None, .. } => Some(*no),
-            _ => None,
-        });
-        let effects = Effects { changed: resting.collect(), ..Effects::of_ready(stages) };
+        let mut effects = Effects::default();
+        registered.iter().for_each(|one| effects.registered(one));
         effects.send(&self.host).await;
-        if registered.iter().any(|one| matches!(one, Registered::Accepted { conditional: true, .. })) {
-            tell_conditions(&self.host).await;
-        }
     }
 }
 
@@ -297,13 +287,6 @@ fn unknown_scenario(request: &Request, catalogue: &Catalogue) -> Problem {
         (_, None) => return Problem::unknown_scenario(name),
     };
     Problem::new(Type::UnknownScenario, text).at("/scenario")
-}
-
-/// Notifies the activators that conditions of orders that wait for others should be looked at.
-pub(crate) async fn tell_conditions(host: &Host) {
-    let mut effects = Effects::default();
-    effects.timer(Stream::Dependent, Timestamp::now());
-    effects.send(host).await;
 }
 
 fn is_costly(submission: &Submission, known: Option<&Known>) -> bool {

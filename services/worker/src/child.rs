@@ -218,11 +218,9 @@ impl ChildRegistrar {
         let registered = children::register(&tx, &new, &of).await?;
         tx.commit().await?;
         drop(client);
-        let ready = registered.iter().filter_map(|registered| match registered {
-            Registered::Accepted { ready, .. } => ready.as_ref(),
-            _ => None,
-        });
-        Effects::of_ready(ready).send(&self.host).await;
+        let mut effects = Effects::default();
+        registered.iter().for_each(|one| effects.registered(one));
+        effects.send(&self.host).await;
         for (place, registered) in places.into_iter().zip(&registered) {
             if matches!(registered, Registered::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &batch[place].request.scenario);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::Stream;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::Known;
@@ -44,19 +43,12 @@ impl Commands {
     /// the commit.
     pub(crate) async fn announce(&self, registered: &[(Registered, &str)]) {
         let mut effects = Effects::default();
-        let mut is_conditional = false;
         for (one, scenario) in registered {
-            let Registered::Accepted { no, ready, conditional, .. } = one else { continue };
-            self.host.metrics.count(Count::Registrations, "accepted", 1);
-            self.host.stats.count(Series::Registered, scenario);
-            match ready {
-                Some(ready) => effects.may_run([ready]),
-                None => effects.changed.push(*no),
+            if matches!(one, Registered::Accepted { .. }) {
+                self.host.metrics.count(Count::Registrations, "accepted", 1);
+                self.host.stats.count(Series::Registered, scenario);
             }
-            is_conditional |= conditional;
-        }
-        if is_conditional {
-            effects.timer(Stream::Dependent, Timestamp::now());
+            effects.registered(one);
         }
         effects.send(&self.host).await;
     }

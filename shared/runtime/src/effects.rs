@@ -14,6 +14,7 @@ use pagurus_store::hot::control::Allowed;
 use pagurus_store::hot::outbox::NewNotification;
 use pagurus_store::hot::stages::ReadyStage;
 use pagurus_store::outside::ends::{self, Ending};
+use pagurus_store::outside::orders::Registered;
 use pagurus_wire::message::{
     BreakOff, BrokenOff, CallNews, Due, DueNews, EndedLife, EndedStage, Left, News, OrdersNews, OutboxNews,
     OutboxRow, QueuePlace, ReadyNews, RefusedHandOut, RequestsNews, news as key, work,
@@ -22,6 +23,9 @@ use pagurus_wire::message::{
 use crate::Host;
 use crate::news::{news, send, tell_workers};
 use crate::order_log::LoggedEnd;
+
+/// Start times further ahead are found in time by the regular look of the activators, which comes each second.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Everything that changes of orders lead to elsewhere.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +74,22 @@ impl Effects {
     /// Adds stages that may run.
     pub fn may_run<'a>(&mut self, stages: impl IntoIterator<Item = &'a ReadyStage>) {
         self.ready.extend(stages.into_iter().map(|stage| ready(stage, None)));
+    }
+
+    /// Adds an outcome of a registration.
+    pub fn registered(&mut self, registered: &Registered) {
+        let Registered::Accepted { no, created_at, ready, starts_at, conditional } = registered else { return };
+        match ready {
+            Some(stage) => self.may_run([stage]),
+            None => self.changed.push(*no),
+        }
+        if let Some(at) = starts_at.filter(|at| *at < created_at.saturating_add(SOON).unwrap_or(*at)) {
+            self.timer(Stream::Postponed, at);
+        }
+        if *conditional {
+            // Its conditions are looked at once now.
+            self.timer(Stream::Dependent, *created_at);
+        }
     }
 
     /// Adds a stage whose command is repeated, and the stream that woke it.
@@ -243,5 +263,35 @@ fn ready(stage: &ReadyStage, repeat_of: Option<Stream>) -> ReadyNews {
         place: stage.place.clone().map(|(queue, position)| QueuePlace { queue, position }),
         woken: stage.woken,
         repeat_of: repeat_of.map(|stream| stream.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn act_1_the_activators_hear_of_a_registration_that_starts_before_their_next_look() {
+        let created_at: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let timers = |starts_at: Option<&str>, conditional| {
+            let starts_at = starts_at.map(|at| at.parse().unwrap());
+            let mut effects = Effects::default();
+            effects.registered(&Registered::Accepted {
+                no: OrderNo(1),
+                created_at,
+                ready: None,
+                starts_at,
+                conditional,
+            });
+            assert_eq!(effects.changed, [OrderNo(1)]);
+            effects.due
+        };
+        let soon = "2026-01-01T00:00:00.300Z";
+        assert_eq!(timers(Some(soon), false), BTreeMap::from([(Stream::Postponed, soon.parse().unwrap())]));
+        let past = "2020-01-01T00:00:00Z";
+        assert_eq!(timers(Some(past), false), BTreeMap::from([(Stream::Postponed, past.parse().unwrap())]));
+        assert_eq!(timers(Some("2026-01-01T00:01:00Z"), false), BTreeMap::new(), "the regular look comes in time");
+        assert_eq!(timers(None, true), BTreeMap::from([(Stream::Dependent, created_at)]));
     }
 }

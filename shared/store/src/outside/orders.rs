@@ -76,6 +76,8 @@ pub enum Registered {
         created_at: Timestamp,
         /// Stage of it that may run; none while it is postponed.
         ready: Option<ReadyStage>,
+        /// Its start time, where that alone is what it waits for.
+        starts_at: Option<Timestamp>,
         /// True if it waits for others, or others for it: somebody should look at it soon.
         conditional: bool,
     },
@@ -140,6 +142,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                         place: order.queue.clone().zip(*position),
                         woken: false,
                     }),
+                    starts_at: order.request.start_at.filter(|_| row.status == Status::Postponed && !waits),
                     conditional: *waits || row.awaited,
                 });
             }

@@ -9,6 +9,7 @@ use pagurus_domain::maintenance::{Calendar, CalendarRule, WindowTarget};
 use pagurus_store::Client;
 use pagurus_store::upkeep::decisions::{self, DecisionOrigin, DecisionsWanted, NewDecision};
 use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::shift::{self, Shift, Window};
 use pagurus_store::upkeep::stops::{self, NewStop};
 use pagurus_store::upkeep::windows::{self, NewWindow};
 
@@ -91,18 +92,22 @@ async fn dsp_16_the_orders_of_a_window_are_moved_by_one_node_at_a_time_and_by_on
     let occurrence = windows::held(&client).await.unwrap()[0].rule.next_after(Timestamp::now()).unwrap();
     let hold = |node| (node, Duration::from_secs(30));
     assert_eq!(windows::take_shift(&client, no, occurrence, hold("a")).await.unwrap(), None);
-    for (node, shift, expected) in [("a", 7, true), ("b", 8, false)] {
+    let begun = Shift::behind("k", Window { from: occurrence.begin, until: occurrence.end }, "r".into());
+    let mut noted = Vec::new();
+    for (node, expected) in [("a", true), ("b", false)] {
         let tx = client.transaction().await.unwrap();
+        let shift = shift::begin(&tx, &begun, "{}").await.unwrap();
         assert_eq!(windows::note_shift(&tx, no, occurrence, shift, hold(node)).await.unwrap(), expected);
         tx.commit().await.unwrap();
+        noted.push(shift);
     }
     assert_eq!(windows::take_shift(&client, no, occurrence, hold("b")).await.unwrap(), None);
-    assert_eq!(windows::take_shift(&client, no, occurrence, ("a", Duration::ZERO)).await.unwrap(), Some(7));
-    assert_eq!(
-        windows::take_shift(&client, no, occurrence, hold("b")).await.unwrap(),
-        Some(7),
-        "the hold is over"
-    );
+    let at_once = ("a", Duration::ZERO);
+    assert_eq!(windows::take_shift(&client, no, occurrence, at_once).await.unwrap(), Some(noted[0]));
+    let taken = windows::take_shift(&client, no, occurrence, ("b", Duration::ZERO)).await.unwrap();
+    assert_eq!(taken, Some(noted[0]), "the hold is over");
+    shift::undone(&client, noted[0]).await.unwrap();
+    assert_eq!(windows::take_shift(&client, no, occurrence, at_once).await.unwrap(), None, "its orders went back");
 }
 
 fn decision(name: &str, second: i64, key: &str, origin: DecisionOrigin) -> NewDecision {

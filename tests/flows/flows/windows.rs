@@ -217,11 +217,18 @@ async fn dsp_16_a_window_with_shift_moves_what_waits_or_retries_behind_its_end()
     assert_eq!(engine.order("o").await.unwrap()["dueAt"], other["dueAt"]);
     assert!(engine.part("r", "events").await.to_string().contains("maintenance window"));
 
-    // Called off, the shift can be undone, as any other.
-    let skipped = act(&engine, &made, "skip").await;
-    let undo = json!({"undo": skipped["shift"], "reason": "no works"});
+    // The shift can be undone, as any other: while its window is ahead, too.
+    let shift: i64 = engine
+        .database()
+        .await
+        .query_one("SELECT shift FROM window_shifts WHERE window_no = $1", &[&made["window"].as_i64()])
+        .await
+        .unwrap()
+        .get(0);
+    let undo = json!({"undo": shift, "reason": "no works"});
     let undone = engine.post("/v1/flows/shift", &undo).await.unwrap().success().unwrap();
     assert_eq!(undone["orders"], 1, "{undone}");
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(engine.order("r").await.unwrap()["dueAt"], before["dueAt"], "nobody moves it again");
+    assert_eq!(act(&engine, &made, "skip").await["shift"], shift);
 }

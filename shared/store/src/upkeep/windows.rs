@@ -43,10 +43,13 @@ statements! {
     REMOVE = "
         UPDATE maintenance_windows SET removed_at = clock_timestamp(), removed_by = $2, remove_reason = $3
          WHERE no = $1 AND removed_at IS NULL";
+    // Not one that was undone: its orders stay where they went back to.
     TAKE_SHIFT = "
-        UPDATE window_shifts SET held_by = $3, held_until = clock_timestamp() + make_interval(secs => $4)
-         WHERE window_no = $1 AND begins_at = $2 AND (held_by = $3 OR held_until < clock_timestamp())
-        RETURNING shift";
+        UPDATE window_shifts w SET held_by = $3, held_until = clock_timestamp() + make_interval(secs => $4)
+          FROM shifts s
+         WHERE w.window_no = $1 AND w.begins_at = $2 AND s.no = w.shift AND s.undone_at IS NULL
+           AND (w.held_by = $3 OR w.held_until < clock_timestamp())
+        RETURNING w.shift";
     SHIFT_OF_WINDOW = "SELECT shift FROM window_shifts WHERE window_no = $1 AND begins_at = $2";
     NOTE_SHIFT = "
         INSERT INTO window_shifts (window_no, begins_at, shift, held_by, held_until)

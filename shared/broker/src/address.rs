@@ -51,6 +51,12 @@ pub fn unusable(url: &str) -> Option<String> {
     address_of(url).err()
 }
 
+/// The virtual host of an address that can be used.
+#[must_use]
+pub fn vhost_of(url: &str) -> Option<String> {
+    address_of(url).ok().map(|(uri, _)| uri.vhost)
+}
+
 /// The fault of a file that an address names for TLS; none where all of them can be used on this host now.
 #[must_use]
 pub fn tls_fault(url: &str) -> Option<String> {

@@ -48,7 +48,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use address::usable_address;
-pub use address::{server_of, tls_fault, unusable};
+pub use address::{server_of, tls_fault, unusable, vhost_of};
 use connection::{ConnectionSettings, Link, Purpose};
 use consumer::Watch;
 pub use consumer::{Acknowledged, ConsumeSpec, Consumer, QueueSource};

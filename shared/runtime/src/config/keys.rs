@@ -7,7 +7,7 @@ use super::*;
 
 /// Keys of what concerns all services.
 pub(super) const REST: &[Setting] = rows! {
-    ("reply.allow", Tree("a list of `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; default: queues `<broker.prefix>.reply.*`.");
+    ("reply.allow", Tree("a list of `vhost`, `exchange`, `key`, `queue` patterns"), "~", Live, "Where receipts may go besides direct reply-to, with `*` in names; default: queues `<broker.prefix>.reply.*`.");
     ("secrets.folder", OptionalText, "~", Restart, "Folder with a file for each secret that scenarios name as `secret.NAME`; without the folder or the file, the environment variable `PAGURUS_SECRET_NAME` is used.");
     ("secrets.for", Tree("a mapping of names of secrets and lists of targets"), "{}", Live, "Where a secret may be sent: `billing_token: [billing.example, '*.bank.example', 10.0.0.0/8, 'amqp:crm.*']`. A host is the one in the URL of a call or a webhook, with or without a port; `*.` before it stands for any name below it. A network applies to the address of the connection. `amqp:EXCHANGE` is an exchange of the engine's own virtual host, `amqp:VHOST/EXCHANGE` one of another, with `*` in names. An empty list permits nothing. A call to another target fails with class `secret.forbidden` before anything is sent.");
     ("secrets.others", Choice(&["anywhere", "nowhere"]), "anywhere", Live, "Where secrets that `secrets.for` does not name may be sent.");

@@ -26,18 +26,27 @@ const fn policies(of: &'static Form) -> Form {
 pub(super) static STEP: Keys =
     Keys::new(&[required("step", Form::NotEmpty, "The name of a terminal state; case does not matter.")]);
 
+const VHOST: Key = key("vhost", Form::NotEmpty, "The virtual host, with `*` for any letters; it must match that of `broker.url`.");
 const EXCHANGE: Key = key("exchange", Form::NotEmpty, "The exchange, with `*` for any letters.");
 const ROUTING_KEY: Key = key("key", Form::NotEmpty, "The routing key, with `*` for any letters.");
 const QUEUE: Key = key("queue", Form::NotEmpty, "The queue, with `*` for any letters.");
 
 pub(super) static REPLY: Keys = Keys::with_rules(
-    &[EXCHANGE, ROUTING_KEY, QUEUE],
-    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"]])],
+    &[VHOST, EXCHANGE, ROUTING_KEY, QUEUE],
+    &[KeyRule::OneOf(&[
+        &["exchange"],
+        &["exchange", "key"],
+        &["queue"],
+        &["vhost", "exchange"],
+        &["vhost", "exchange", "key"],
+        &["vhost", "queue"],
+    ])],
 );
 
 #[rustfmt::skip]
 pub(super) static NOTIFY: Keys = Keys::with_rules(
     &[
+        VHOST,
         EXCHANGE,
         ROUTING_KEY,
         QUEUE,
@@ -45,7 +54,16 @@ pub(super) static NOTIFY: Keys = Keys::with_rules(
         key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret that signs webhooks."),
         key("certificate", Form::Written("^[A-Za-z0-9_-][A-Za-z0-9._-]*$"), "The name of the certificate in `worker.http.certificates` that is shown to receivers of webhooks."),
     ],
-    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"], &["url", "secret", "certificate"]])],
+    &[KeyRule::OneOf(&[
+        &["exchange"],
+        &["exchange", "key"],
+        &["queue"],
+        &["vhost", "exchange"],
+        &["vhost", "exchange", "key"],
+        &["vhost", "queue"],
+        &["url", "secret"],
+        &["url", "secret", "certificate"],
+    ])],
 );
 
 pub(super) static SYSTEM: Keys = Keys::with_rules(

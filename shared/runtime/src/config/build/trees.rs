@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pagurus_domain::document::form::Keys;
 use pagurus_domain::document::{DocumentNode, Fault, pointer_to};
-use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern};
+use pagurus_domain::order::notification::{AllowList, Pattern, WebhookPattern, matches};
 use pagurus_domain::retry::{DurationControl, ErrorPolicy};
 use pagurus_scenario::is_certificate_name;
 
@@ -78,6 +78,7 @@ impl SettingsBuilder {
             list.patterns.push(usual);
             return Ok(list);
         }
+        let vhost = pagurus_broker::vhost_of(&self.value::<String>("broker.url")?).unwrap_or_default();
         // Only notifications go over HTTP.
         let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
         for (item, entries) in self.mappings(path, &tree, known) {
@@ -88,6 +89,11 @@ impl SettingsBuilder {
             let mut pattern = Pattern::default();
             for (name, text) in entries {
                 match name {
+                    "vhost" if matches(&text, &vhost) => {}
+                    "vhost" => {
+                        let message = format!("does not match `{vhost}`, the virtual host of `broker.url`: no message goes to another");
+                        self.values.push(path, Fault::new(&item, "vhost", message));
+                    }
                     "exchange" => pattern.exchange = Some(text),
                     "key" => pattern.key = Some(text),
                     _ => pattern.queue = Some(text),

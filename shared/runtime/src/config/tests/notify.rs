@@ -21,6 +21,21 @@ fn amqp_5_names_follow_the_prefix() {
 }
 
 #[test]
+fn amqp_5_a_pattern_may_name_the_virtual_host_of_the_engine_and_no_other() {
+    let with_host = |list: &str, vhost: &str| {
+        let text = format!("broker: {{url: 'amqp://127.0.0.1/orders'}}\n{list}: {{allow: [{{vhost: {vhost}, queue: 'inbox.*'}}]}}");
+        with(&text, &[])
+    };
+    let target = pagurus_domain::order::notification::Target::parse("amqp://?queue=inbox.a").unwrap();
+    for vhost in ["orders", "'ord*'", "'*'"] {
+        assert!(with_host("notify", vhost).unwrap().notify.allow.permits(&target).is_ok(), "{vhost}");
+        assert!(with_host("reply", vhost).unwrap().reply.permits(&target).is_ok(), "{vhost}");
+    }
+    let fault = with_host("notify", "/").unwrap_err()[0].to_string();
+    assert!(fault.contains("`orders`, the virtual host of `broker.url`"), "{fault}");
+}
+
+#[test]
 fn ord_18_a_webhook_is_allowed_by_its_url_with_a_secret() {
     let list =
         "notify: {allow: [{url: 'https://hooks.example/orders/*', secret: hooks}, {queue: 'inbox.*'}]}";

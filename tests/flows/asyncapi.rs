@@ -17,7 +17,7 @@ fn schema(document: &Value, channel: &str, message: &str) -> jsonschema::Validat
 }
 
 #[track_caller]
-fn fits(document: &Value, channel: &str, message: &str, body: &Value) {
+pub(crate) fn fits(document: &Value, channel: &str, message: &str, body: &Value) {
     let faults: Vec<String> = schema(document, channel, message)
         .iter_errors(body)
         .map(|error| format!("{}: {error}", error.instance_path()))

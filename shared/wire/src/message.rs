@@ -70,7 +70,7 @@ pub mod actor {
 
 /// Asks the program that is at a task to stop: the stage that handed the task out is given to another worker, which hands it out
 /// again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskCancel {
     /// The token of the hand-out.

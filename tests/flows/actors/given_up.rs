@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::program::Program;
 use super::{python, typescript, verdicts};
+use crate::asyncapi::fits;
 use crate::installation::{Installation, PATIENCE, until};
 
 /// Waits until its task is given up, as long as it takes; what comes again is done at once.
@@ -64,6 +65,10 @@ async fn lose_the_stage(
     is_begun: impl AsyncFn() -> bool,
     is_given_up: impl AsyncFn() -> bool,
 ) {
+    let document = engine.get("/asyncapi.json").await.unwrap().success().unwrap();
+    let amqp = engine.env().amqp().await.unwrap();
+    let exchange = document["channels"]["actors"]["address"].as_str().unwrap();
+    let canceled = amqp.listen(exchange, "cancel:scoring").await.unwrap();
     let mut database = engine.database().await;
     let locked = database.transaction().await.unwrap();
     locked.execute("SELECT no FROM orders FOR UPDATE", &[]).await.unwrap();
@@ -72,6 +77,8 @@ async fn lose_the_stage(
     worker.kill().await.unwrap();
     locked.rollback().await.unwrap();
     until("the handler has stopped", PATIENCE, is_given_up).await;
+    let messages = canceled.wait(PATIENCE, |all| !all.is_empty()).await.unwrap();
+    fits(&document, "actors", "cancel", &messages[0].body);
     engine.add(Role::Worker, "worker-2").await;
 }
 

@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use pagurus_broker::topology::Names;
 use pagurus_wire::bodies::{ActionBody, CallBody, OrderBody, RestartBody};
-use pagurus_wire::message::{Receipt, key};
+use pagurus_wire::message::{Receipt, TaskCancel, actor, key};
 use pagurus_wire::notices::{ActorTask, EndNotice, MoveNotice};
 use serde_json::{Map, Value, json};
 
@@ -119,7 +119,7 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     let any = json!(true);
     let callback = message_spec("callback", "An answer of a called system: any body.", ANSWERED, any);
     let receipt = message_spec("receipt", "The outcome of a message.", &[], schemas.of_answer::<Receipt>());
-    let task = message_spec("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
+    let actors = actors(names, &mut schemas);
     let notices = notices(schemas.of_answer::<EndNotice>(), schemas.of_answer::<MoveNotice>());
     let reply = json!({
         "address": {"location": "$message.header#/reply_to", "description": "Queue that `reply.allow` lists, or direct reply-to."},
@@ -148,7 +148,7 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
             },
             "callbacks": exchange(&names.callbacks, "Any key; the correlation id is that of the request.", &[callback]),
             "notifications": exchange(&names.notifications, "Key that `notify.url` gives.", &notices),
-            "actors": exchange(&names.actors, "Name of the actor.", &[task]),
+            "actors": actors,
             "receipts": {
                 "address": null,
                 "description": "Queue that the `reply_to` of a message names.",
@@ -180,6 +180,15 @@ fn message_spec(
     payload: Value,
 ) -> MessageSpec {
     MessageSpec { name, summary, headers, payload }
+}
+
+/// Returns the channel to programs of actors.
+fn actors(names: &Names, schemas: &mut Schemas) -> Value {
+    let task = message_spec("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
+    let summary = "A task is given up: its program may stop; the task comes again.";
+    let cancel = message_spec(actor::CANCEL, summary, &[], schemas.of_answer::<TaskCancel>());
+    let keys = format!("Name of the actor for a task, `{}` for one that is given up.", actor::cancel_key("NAME"));
+    exchange(&names.actors, &keys, &[task, cancel])
 }
 
 /// Returns the notifications, in each form that `notify.format` can ask for.

@@ -155,10 +155,6 @@ impl SettingsBuilder {
                            `at_least_once` or `at_least_once_inprogress`";
             self.values.fault("activation.mode", message);
         }
-        if !settings.failover.retry_jobs {
-            let message = "must be `true`: orders in retry belong to no node, so that none can keep them";
-            self.values.fault("failover.retry_jobs", message);
-        }
         if settings.notify.retry_max < settings.notify.retry_initial {
             self.values.fault("notify.retry.max", "must not be less than `notify.retry.initial`");
         }

@@ -57,6 +57,12 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if !settings.failover.retry_jobs {
+        warnings.push(
+            "`failover.retry_jobs: false` has no effect: orders in retry belong to no node, and any worker takes them"
+                .to_owned(),
+        );
+    }
     let filled = settings.constants.as_object().into_iter().flatten();
     let filled = filled.filter(|(_, value)| value.as_str().is_some_and(|text| text.contains("${")));
     warnings.extend(filled.map(|(name, _)| {
@@ -116,6 +122,8 @@ mod tests {
             (with("simple", "async.timeout"), Some("have no effect in this mode")),
             ("distribution: {mode: nonsense}".to_owned(), None),
             ("config: {a: '${env.X}'}".to_owned(), Some("`PAGURUS__CONFIG__A`")),
+            ("failover: {retry_jobs: true}".to_owned(), None),
+            ("failover: {retry_jobs: false}".to_owned(), Some("belong to no node")),
             ("access: {mode: token}".to_owned(), Some("nobody else can make the first token")),
         ];
         for (text, expected) in cases {

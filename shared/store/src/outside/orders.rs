@@ -76,7 +76,7 @@ pub enum Registered {
         created_at: Timestamp,
         /// Stage of it that may run; none while it is postponed.
         ready: Option<ReadyStage>,
-        /// Its start time, where that alone is what it waits for.
+        /// Start time of it, where it waits for nothing else.
         starts_at: Option<Timestamp>,
         /// True if it waits for others, or others for it: somebody should look at it soon.
         conditional: bool,

@@ -33,14 +33,7 @@ const QUEUE: Key = key("queue", Form::NotEmpty, "The queue, with `*` for any let
 
 pub(super) static REPLY: Keys = Keys::with_rules(
     &[VHOST, EXCHANGE, ROUTING_KEY, QUEUE],
-    &[KeyRule::OneOf(&[
-        &["exchange"],
-        &["exchange", "key"],
-        &["queue"],
-        &["vhost", "exchange"],
-        &["vhost", "exchange", "key"],
-        &["vhost", "queue"],
-    ])],
+    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"]])],
 );
 
 #[rustfmt::skip]
@@ -54,16 +47,7 @@ pub(super) static NOTIFY: Keys = Keys::with_rules(
         key("secret", Form::Written("^[A-Za-z0-9_-]{1,64}$"), "The name of the secret that signs webhooks."),
         key("certificate", Form::Written("^[A-Za-z0-9_-][A-Za-z0-9._-]*$"), "The name of the certificate in `worker.http.certificates` that is shown to receivers of webhooks."),
     ],
-    &[KeyRule::OneOf(&[
-        &["exchange"],
-        &["exchange", "key"],
-        &["queue"],
-        &["vhost", "exchange"],
-        &["vhost", "exchange", "key"],
-        &["vhost", "queue"],
-        &["url", "secret"],
-        &["url", "secret", "certificate"],
-    ])],
+    &[KeyRule::OneOf(&[&["exchange"], &["exchange", "key"], &["queue"], &["url", "secret"], &["url", "secret", "certificate"]])],
 );
 
 pub(super) static SYSTEM: Keys = Keys::with_rules(

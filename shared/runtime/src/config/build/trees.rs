@@ -83,6 +83,9 @@ impl SettingsBuilder {
         let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
         for (item, entries) in self.mappings(path, &tree, known) {
             if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret" | "certificate")) {
+                if entries.iter().any(|(name, _)| *name == "vhost") {
+                    self.values.push(path, Fault::new(&item, "vhost", "is not for webhooks"));
+                }
                 list.patterns.extend(self.webhook(path, &item, &entries));
                 continue;
             }

@@ -63,6 +63,13 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
         .scenario("short", &format!("retention: 1d\n{}", crate::installation::with_actions(&call("/do"))))
         .await;
     engine.scenario("asks", &asking("/silent", "1h")).await;
+    // Nobody takes its notification: that is never dropped (ORD-19).
+    let order = json!({"id": "unheard", "scenario": "one", "notify": {"url": "amqp://?key=nobody"}});
+    engine.run(order, "success").await;
+    until("its notification is parked", PATIENCE, async || {
+        !engine.order("unheard").await.unwrap()["unsentNotifications"][0]["parkedBecause"].is_null()
+    })
+    .await;
     let mut numbers = Vec::new();
     for (id, scenario, status) in [
         ("old", "one", "success"),
@@ -77,7 +84,7 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
         .run(json!({"id": "queued", "scenario": "one", "mode": "sequential", "queue": "q"}), "success")
         .await;
     // Both wait for a notification that is on its way: nothing of these orders is. Their ends lie in the past now.
-    let past = "UPDATE orders SET finished_at = finished_at - interval '100 days' WHERE id = 'old';
+    let past = "UPDATE orders SET finished_at = finished_at - interval '100 days' WHERE id IN ('old', 'unheard');
         UPDATE orders SET finished_at = finished_at - interval '2 days' WHERE id IN ('short', 'young');
         UPDATE queues SET last_position = last_position - 7200000";
     let folder = std::env::temp_dir().join(format!("pagurus-ord-26-{}", std::process::id()));
@@ -95,6 +102,7 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
         assert_eq!(engine.get(&format!("/v1/orders/{id}")).await.unwrap().status, 404);
     }
     assert!(rows(&engine, numbers[1]).await > 0, "its time is not over");
+    assert_eq!(engine.get("/v1/orders/unheard").await.unwrap().status, 200);
     // The id is free.
     engine.run(json!({"id": "old", "scenario": "one", "params": {"other": true}}), "success").await;
     let past = "UPDATE orders SET created_at = created_at - interval '181 days' WHERE id = 'endless'";

@@ -13,11 +13,13 @@ statements! {
     AGES = "
         SELECT no, scenario, created_at, finished_at, now() AS now FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
     NAMED = "SELECT no, id, finished_at FROM orders WHERE no > $1 ORDER BY no LIMIT $2";
-    // An order stays while a notification or a call of it is on its way, and while another one waits for it.
+    // An order stays while a notification of it is on its way or parked, unless its receiver wants none any more (`gone`), while a
+    // call of it is on its way, and while another one waits for it.
     LOCK_REMOVABLE = "
         SELECT o.no, o.status FROM orders o
          WHERE o.no = ANY($1::bigint[]) AND o.finished_at IS NOT NULL
-           AND NOT EXISTS (SELECT FROM outbox b WHERE b.order_no = ANY(ARRAY[o.no]) AND b.parked_because IS NULL)
+           AND NOT EXISTS (SELECT FROM outbox b WHERE b.order_no = ANY(ARRAY[o.no])
+                              AND b.parked_because IS DISTINCT FROM 'gone')
            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.order_no = ANY(ARRAY[o.no]) AND c.status = 'pending')
            AND NOT EXISTS (SELECT FROM dependencies d
                             WHERE d.before_id = ANY(ARRAY[o.id]) AND d.stand NOT IN ('met', 'closed'))

@@ -1,4 +1,5 @@
-//! Notices to the workers about closed systems: sent on each change, and repeated as long as a system is closed.
+//! Notices to the workers about systems that are closed, or open by decision: sent on each change, and repeated as long as
+//! there is one, because a worker that starts has heard none.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use pagurus_domain::flow::{SystemOrder, SystemOverride, SystemRecord, SystemStat
 use pagurus_domain::number::saturated;
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
-/// Interval between two notices while any system is closed.
+/// Interval between two notices while there is something to say.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// A system without a time for its reopening is looked at again by workers after this. Longer than the interval between
 /// two notices, with room for one that is late: a worker whose last notice has run out calls the system.
@@ -18,7 +19,8 @@ const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct ClosedSystems {
     closed: BTreeMap<String, Option<Timestamp>>,
-    open: Vec<String>,
+    /// Decisions that a system is called whatever it answers, also those for later.
+    forced: Vec<SystemOverride>,
     said: Option<(Instant, Vec<String>, Vec<String>)>,
 }
 
@@ -35,30 +37,28 @@ impl ClosedSystems {
     }
 
     /// Notes what operators decided.
-    pub fn decided(&mut self, overrides: &[SystemOverride], now: Timestamp) {
-        let holds = |one: &&SystemOverride| {
-            one.order == SystemOrder::ForceOpen
-                && one.from <= now
-                && one.until.is_none_or(|until| now < until)
-        };
-        self.open = overrides.iter().filter(holds).map(|one| one.system.clone()).collect();
+    pub fn decided(&mut self, overrides: &[SystemOverride]) {
+        let forced = overrides.iter().filter(|one| one.order == SystemOrder::ForceOpen);
+        self.forced = forced.cloned().collect();
     }
 
     /// Returns the notice that is to be sent now; `None` if nothing has changed and it is not time to repeat it.
     pub fn word(&mut self, now: Timestamp, at: Instant) -> Option<SystemsClosed> {
         let names: Vec<String> = self.closed.keys().cloned().collect();
+        let holds = |one: &&SystemOverride| one.from <= now && one.until.is_none_or(|until| now < until);
+        let open: Vec<String> = self.forced.iter().filter(holds).map(|one| one.system.clone()).collect();
+        let says_nothing = names.is_empty() && open.is_empty();
         let is_said = match &self.said {
-            Some((said, closed, open)) => {
-                *closed == names
-                    && *open == self.open
-                    && (names.is_empty() || at.duration_since(*said) < AGAIN_AFTER)
+            Some((said, before, open_before)) => {
+                (before, open_before) == (&names, &open)
+                    && (says_nothing || at.duration_since(*said) < AGAIN_AFTER)
             }
-            None => names.is_empty() && self.open.is_empty(),
+            None => says_nothing,
         };
         if is_said {
             return None;
         }
-        self.said = Some((at, names, self.open.clone()));
+        self.said = Some((at, names, open.clone()));
         let left = |until: Option<Timestamp>| {
             let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
             saturated::<u64>(left.as_millis())
@@ -66,7 +66,7 @@ impl ClosedSystems {
         let closed = self.closed.iter();
         let closed =
             closed.map(|(system, until)| ClosedSystem { system: system.clone(), left_ms: left(*until) });
-        Some(SystemsClosed { closed: closed.collect(), open: self.open.clone() })
+        Some(SystemsClosed { closed: closed.collect(), open })
     }
 }
 
@@ -85,6 +85,30 @@ mod tests {
         let word = systems.word(Timestamp::UNIX_EPOCH, Instant::now());
         let holds_ms = word.map_or(0, |word| word.closed[0].left_ms);
         assert!(u128::from(holds_ms) > 2 * AGAIN_AFTER.as_millis(), "{holds_ms} ms");
+    }
+
+    #[test]
+    fn dsp_16_workers_learn_of_a_system_that_is_open_by_decision_as_long_as_that_holds() {
+        let second = |second| Timestamp::from_second(second).unwrap_or_default();
+        let forced = SystemOverride {
+            system: "billing".to_owned(),
+            order: SystemOrder::ForceOpen,
+            from: second(10),
+            until: Some(second(20)),
+        };
+        let mut systems = ClosedSystems::default();
+        systems.decided(&[forced]);
+        let begin = Instant::now();
+        let mut open = |now: u64| {
+            let at = begin + Duration::from_secs(now);
+            systems.word(second(now.try_into().unwrap_or_default()), at).map(|word| word.open)
+        };
+        assert_eq!(open(9), None, "it is for later");
+        for now in 10..20 {
+            assert_eq!(open(now), Some(vec!["billing".to_owned()]), "a worker may have started");
+        }
+        assert_eq!(open(20), Some(vec![]));
+        assert_eq!(open(21), None);
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl EventLoop<'_> {
         match learnt {
             Learnt::Rules(rules) => {
                 let revision = rules.revision;
-                self.closed.decided(&rules.overrides, now);
+                self.closed.decided(&rules.overrides);
                 self.journal.follow(rules.clone());
                 knowledge::tell(&mut self.dispatcher, rules);
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;

@@ -102,7 +102,7 @@ pub(crate) async fn remember(
     let rules = stops::rules(&client).await?;
     journal.remember(&flows, &systems, rules.clone(), now);
     dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
-    closed.decided(&rules.overrides, now);
+    closed.decided(&rules.overrides);
     tell(dispatcher, rules.clone());
     let within = host.settings().distribution.flows.open_requests_within;
     let open = requests::open(&client, within).await?;

@@ -87,9 +87,13 @@ pub(super) async fn create(
     Ok(Json(answers))
 }
 
+/// Media types of a batch with one order a line.
+pub(super) const LINES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
 fn form_of(headers: &HeaderMap) -> BatchFormat {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("application/x-ndjson") || kind.starts_with("application/jsonl") {
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if LINES.iter().any(|lines| kind.eq_ignore_ascii_case(lines)) {
         BatchFormat::Lines
     } else {
         BatchFormat::Array

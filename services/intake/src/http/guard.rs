@@ -120,7 +120,7 @@ fn readable(request: &Request) -> Option<Problem> {
         || (scenario
             && (is(&["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"])
                 || kind.ends_with("+yaml")))
-        || (batch && is(&["application/x-ndjson", "application/jsonl"]));
+        || (batch && is(&super::batch::LINES));
     if read {
         return None;
     }

@@ -235,13 +235,17 @@ async fn scn_9_a_live_order_answers_calls_and_rests_on() {
     engine.accepted(json!({"id": "a", "scenario": "called"})).await;
     let before = engine.reach("a", "sleep").await;
     let ask = async |id: &str, body: Value| engine.act(id, "calls", &body).await;
-    let answer = ask("a", json!({"name": "where", "body": {"who": "w"}, "key": "k1"})).await;
+    let answer = ask("a", json!({"name": "where", "body": {"who": "w"}, "key": "k1", "reason": "why"})).await;
     assert_eq!((answer.status, &answer.body["status"]), (200, &json!("answered")), "{answer:?}");
     assert_eq!(answer.body["answer"], json!({"step": "a", "who": "w", "seen": true}), "{answer:?}");
     // The same key is the same call; another content under it is a conflict.
     let again = ask("a", json!({"name": "where", "body": {"who": "w"}, "key": "k1"})).await;
     assert_eq!(again.body["answer"], answer.body["answer"]);
     assert_eq!(engine.world().calls("/asked").len(), 1, "never handled twice");
+    let audit = engine.get("/v1/audit?action=call&subject=a").await.unwrap().success().unwrap();
+    let [entry] = &audit["items"].as_array().unwrap()[..] else { panic!("not once: {audit}") };
+    assert_eq!(entry["reason"], "why", "{entry}");
+    assert_eq!(entry["detail"], json!({"name": "where", "key": "k1"}), "{entry}");
     assert_eq!(ask("a", json!({"name": "where", "body": {"who": "x"}, "key": "k1"})).await.status, 409);
     assert_eq!(ask("a", json!({"name": "unknown"})).await.status, 422);
     let misspelt = ask("a", json!({"name": "where", "boddy": {"who": "w"}})).await;

@@ -3,8 +3,10 @@
 //! A call is stored before anybody waits for its answer: a caller that is cut off asks again with
 //! the same key, and gets the answer that was given meanwhile.
 
+use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::{nearest, pointer_to};
-use pagurus_domain::order::principal::Door;
+use pagurus_domain::order::amendment::MAX_REASON_BYTES;
+use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration;
 use pagurus_runtime::Effects;
 use pagurus_runtime::scenarios::Known;
@@ -12,11 +14,13 @@ use pagurus_store::Error;
 use pagurus_store::hot::calls::{self, StoredCall, Submitted};
 use pagurus_store::hot::control;
 use pagurus_store::hot::stages::ReadyStage;
+use pagurus_store::lists::audit::AuditEntry;
 use pagurus_wire::problem::{Problem, Type};
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Commands;
+use crate::texts::checked;
 use crate::tries::Tries;
 
 /// Longest key of a caller.
@@ -31,13 +35,15 @@ pub struct NewCall {
     pub name: String,
     /// Value that it brings.
     pub body: Value,
+    /// Reason for the audit log.
+    pub reason: Option<String>,
 }
 
 /// Fields of a call; `id` names the order in a message.
-const FIELDS: [&str; 4] = ["id", "name", "body", "key"];
+const FIELDS: [&str; 5] = ["id", "name", "body", "key", "reason"];
 
 impl NewCall {
-    /// Reads `{"name": …, "body": …, "key": …}`; the key may stand beside it, and without any the
+    /// Reads `{"name": …, "body": …, "key": …, "reason": …}`; the key may stand beside it, and without any the
     /// call cannot be asked for again.
     ///
     /// # Errors
@@ -67,7 +73,11 @@ impl NewCall {
         if let Some(found) = registration::unstorable(&body) {
             return Err(invalid(&format!("/body{}", found.pointer), &found.message));
         }
-        Ok(Self { key, name, body })
+        let reason = text("reason")?.filter(|reason| !reason.is_empty());
+        if let Some(reason) = &reason {
+            checked("reason", reason, MAX_REASON_BYTES)?;
+        }
+        Ok(Self { key, name, body, reason })
     }
 }
 
@@ -79,10 +89,10 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with.
-    pub async fn call(&self, id: &str, call: &NewCall, door: Door) -> Result<(), Problem> {
+    pub async fn call(&self, id: &str, call: &NewCall, by: &Principal) -> Result<(), Problem> {
         let mut tries = Tries::default();
         loop {
-            let outcome = self.call_at_once(id, call, door).await;
+            let outcome = self.call_at_once(id, call, by).await;
             if let Some(done) = tries.judge(&self.host, "call", outcome).await {
                 return done;
             }
@@ -97,11 +107,11 @@ impl Commands {
         &self,
         id: &str,
         call: &NewCall,
-        door: Door,
+        by: &Principal,
     ) -> Result<Result<(), Problem>, Error> {
-        Ok(match self.try_call(id, call).await? {
+        Ok(match self.try_call(id, call, by).await? {
             Ok(woken) => {
-                self.note("called", door, 1);
+                self.note("called", by.door, 1);
                 Effects::of_ready(&woken).send(&self.host).await;
                 Ok(())
             }
@@ -109,7 +119,12 @@ impl Commands {
         })
     }
 
-    async fn try_call(&self, id: &str, call: &NewCall) -> Result<Result<WokenStage, Problem>, Error> {
+    async fn try_call(
+        &self,
+        id: &str,
+        call: &NewCall,
+        by: &Principal,
+    ) -> Result<Result<WokenStage, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
@@ -134,7 +149,13 @@ impl Commands {
             };
         }
         let outcome = match calls::submit(&tx, &order, &call.key, &call.name, &call.body).await? {
-            Submitted::Waiting(woken) => Ok(woken),
+            Submitted::Waiting(woken) => {
+                AuditEntry::new("call", (AuditKind::Order, id), by, call.reason.as_deref())
+                    .with(&json!({"name": call.name, "key": call.key}))
+                    .record(&tx)
+                    .await?;
+                Ok(woken)
+            }
             Submitted::Known(stored) => same(&stored, call).map(|()| None),
         };
         tx.commit().await?;

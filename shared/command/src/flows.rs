@@ -25,11 +25,9 @@ use serde_json::{Value, json};
 use crate::Commands;
 use crate::request::RequestKey;
 use crate::shift::begin_for_stop;
-use crate::texts::checked;
+use crate::texts::{MAX_TEXT, checked};
 use crate::tries::Tries;
 
-/// Longest keyword, reason and name of a system, in bytes.
-const MAX_TEXT: usize = 1024;
 /// Flows that an answer names at most.
 const MAX_NAMES: i64 = 1000;
 /// Stops that are looked through at most.

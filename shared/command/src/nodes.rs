@@ -13,11 +13,9 @@ use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
 use crate::Commands;
-use crate::texts::checked;
+use crate::texts::{MAX_TEXT, checked};
 use crate::tries::Tries;
 
-/// Longest reason, in bytes.
-const MAX_TEXT: usize = 1024;
 /// Nodes that a refusal names at most.
 const MAX_NAMES: i64 = 50;
 

@@ -30,7 +30,7 @@ use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
-use crate::texts::checked;
+use crate::texts::{MAX_TEXT, checked};
 use crate::{Commands, caused, read_snapshot};
 
 /// Orders of one transaction.
@@ -41,8 +41,6 @@ const ONE_REQUEST: Duration = Duration::from_secs(20);
 pub(crate) const ONE_GO: Duration = Duration::from_secs(2);
 /// Time for which the node that moves orders is alone at it. If it dies, another one goes on after that.
 pub(crate) const HOLD: Duration = Duration::from_secs(30);
-/// Longest keyword and reason, in bytes.
-const MAX_TEXT: usize = 1024;
 /// Tries of a batch of which somebody holds an order.
 const TRIES: u32 = 5;
 

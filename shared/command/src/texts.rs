@@ -2,6 +2,9 @@
 
 use pagurus_wire::problem::Problem;
 
+/// Longest keyword, reason and name of a node or system, in bytes.
+pub(crate) const MAX_TEXT: usize = 1024;
+
 /// Refuses a text that is empty, too long, or that the database does not take.
 pub(crate) fn checked(name: &str, text: &str, most: usize) -> Result<(), Problem> {
     let message = if text.is_empty() {

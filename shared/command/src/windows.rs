@@ -20,11 +20,9 @@ use serde_json::{Value, json};
 use crate::Commands;
 use crate::request::RequestKey;
 use crate::shift::{HOLD, ONE_GO};
-use crate::texts::checked;
+use crate::texts::{MAX_TEXT, checked};
 use crate::tries::Tries;
 
-/// Longest keyword, reason and name of a system, in bytes.
-const MAX_TEXT: usize = 1024;
 /// Occurrences that an answer names.
 const SHOWN_AHEAD: usize = 5;
 

@@ -265,6 +265,9 @@ pub struct CallBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 255))]
     pub key: Option<String>,
+    /// Reason for the audit log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A move of live orders to another version of their scenario.

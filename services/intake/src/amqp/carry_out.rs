@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use pagurus_broker::Delivery;
 use pagurus_command::Terms;
 use pagurus_command::call::NewCall;
-use pagurus_domain::order::principal::{self, Principal};
+use pagurus_domain::order::principal::Principal;
 use pagurus_store::Error;
 use pagurus_wire::Problem;
 use pagurus_wire::message::Receipt;
@@ -107,7 +107,8 @@ impl AmqpEntry {
 
     /// Stores a call; its answer follows as the receipt, as soon as there is one.
     async fn call(&self, delivery: &Delivery, id: &str, new: &NewCall) -> Result<Handled, Error> {
-        if let Err(problem) = self.intake.commands.call_at_once(id, new, principal::Door::Amqp).await? {
+        let by = Principal::amqp(delivery.properties.user_id.clone(), delivery.exchange.clone());
+        if let Err(problem) = self.intake.commands.call_at_once(id, new, &by).await? {
             return Ok(self.rejected(delivery, id, problem));
         }
         if let Some(to) = ReplyTo::of(delivery) {

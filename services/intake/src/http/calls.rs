@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, Response, StatusCode, Uri};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use pagurus_command::call::NewCall;
-use pagurus_domain::order::principal::Door;
 use pagurus_runtime::Connection;
 use pagurus_view::PartQuery;
 use pagurus_wire::bodies::CallBody;
@@ -18,7 +17,7 @@ use serde::Deserialize;
 
 use super::HttpResult;
 use super::body::read_json;
-use super::caller::ScopedViews;
+use super::caller::{Caller, ScopedViews};
 use super::document::{Table, client};
 use super::idempotency::key_of;
 use super::pages::Part;
@@ -87,13 +86,14 @@ async fn call(
     Path(id): Path<String>,
     Query(query): Query<CallQuery>,
     Extension(connection): Extension<Connection>,
+    Caller(by): Caller,
     headers: HeaderMap,
     body: Body,
 ) -> HttpResult<Response<Body>> {
     let patience = query.patience()?;
     let asked = read_json(&intake, body).await?;
     let new = NewCall::read(&asked, key_of(&headers)?)?;
-    intake.commands.call(&id, &new, Door::Http).await?;
+    intake.commands.call(&id, &new, &by).await?;
     wait(&intake, &id, &new.key, patience, &connection).await
 }
 

@@ -21,9 +21,8 @@ export function CallDialog({ order, onDone, onClose }: DialogProps) {
         <ActionDialog<Answer>
             title={`${text("act_call")}: ${order.id}`}
             act={text("act_call")}
-            reason="none"
             disabled={parsed.error !== undefined || name.trim() === ""}
-            request={() => change("POST", "/v1/orders/{id}/calls", { id: order.id }, { name: name.trim(), body: parsed.value }, { timeout: "10s" })}
+            request={(reason) => change("POST", "/v1/orders/{id}/calls", { id: order.id }, { name: name.trim(), body: parsed.value, reason }, { timeout: "10s" })}
             onDone={setAnswer}
             onClose={onClose}
         >

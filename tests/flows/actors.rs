@@ -357,19 +357,20 @@ async fn scn_11_the_client_in_rust_serves_an_engine() {
     };
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let (begun, mut at_work) = mpsc::unbounded_channel();
-    let work = async |task: pagurus_client::actor::Task, begun: UnboundedSender<String>| match task.order.as_str() {
-        "fails" => Err(pagurus_client::actor::Fail {
-            class: "score.refused".into(),
-            message: "the handler says so".into(),
-        }),
-        "panics" => panic!("as asked"),
-        _ => {
-            // Longer than two work time-outs: heartbeats keep the hand-out.
-            begun.send(task.order).unwrap();
-            tokio::time::sleep(Duration::from_secs(7)).await;
-            Ok(json!({"who": task.body["who"], "handOut": task.hand_out}))
-        }
-    };
+    let work =
+        async |task: pagurus_client::actor::Task, begun: UnboundedSender<String>| match task.order.as_str() {
+            "fails" => Err(pagurus_client::actor::Fail {
+                class: "score.refused".into(),
+                message: "the handler says so".into(),
+            }),
+            "panics" => panic!("as asked"),
+            _ => {
+                // Longer than two work time-outs: heartbeats keep the hand-out.
+                begun.send(task.order).unwrap();
+                tokio::time::sleep(Duration::from_secs(7)).await;
+                Ok(json!({"who": task.body["who"], "handOut": task.hand_out}))
+            }
+        };
     let handler = move |task| work(task, begun.clone());
     let serving = tokio::spawn(async move {
         client.run(handler, async move { stopped.await.unwrap_or_default() }).await;

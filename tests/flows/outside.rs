@@ -37,7 +37,8 @@ async fn scn_9_a_call_over_amqp_is_answered_over_amqp_and_handled_once() {
         assert_eq!(said, (&json!("answered"), &json!(expected)), "{receipt:?}");
     }
     let audit = engine.get("/v1/audit?action=call&subject=a").await.unwrap().success().unwrap();
-    let by: Vec<&Value> = audit["items"].as_array().unwrap().iter().map(|entry| &entry["by"]["door"]).collect();
+    let by: Vec<&Value> =
+        audit["items"].as_array().unwrap().iter().map(|entry| &entry["by"]["door"]).collect();
     assert_eq!(by, ["amqp", "amqp"], "the repeat is no action: {audit}");
     send(json!({"id": "a", "name": "unknown"}), "4").await;
     let received = receipts.wait(PATIENCE, |all| all.len() == 4).await.unwrap();

@@ -84,7 +84,8 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
         .run(json!({"id": "queued", "scenario": "one", "mode": "sequential", "queue": "q"}), "success")
         .await;
     // Both wait for a notification that is on its way: nothing of these orders is. Their ends lie in the past now.
-    let past = "UPDATE orders SET finished_at = finished_at - interval '100 days' WHERE id IN ('old', 'unheard');
+    let past =
+        "UPDATE orders SET finished_at = finished_at - interval '100 days' WHERE id IN ('old', 'unheard');
         UPDATE orders SET finished_at = finished_at - interval '2 days' WHERE id IN ('short', 'young');
         UPDATE queues SET last_position = last_position - 7200000";
     let folder = std::env::temp_dir().join(format!("pagurus-ord-26-{}", std::process::id()));

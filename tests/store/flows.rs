@@ -107,7 +107,11 @@ async fn dsp_16_the_orders_of_a_window_are_moved_by_one_node_at_a_time_and_by_on
     let taken = windows::take_shift(&client, no, occurrence, ("b", Duration::ZERO)).await.unwrap();
     assert_eq!(taken, Some(noted[0]), "the hold is over");
     shift::undone(&client, noted[0]).await.unwrap();
-    assert_eq!(windows::take_shift(&client, no, occurrence, at_once).await.unwrap(), None, "its orders went back");
+    assert_eq!(
+        windows::take_shift(&client, no, occurrence, at_once).await.unwrap(),
+        None,
+        "its orders went back"
+    );
 }
 
 fn decision(name: &str, second: i64, key: &str, origin: DecisionOrigin) -> NewDecision {

@@ -91,7 +91,8 @@ fn rec_10_every_advisory_lock_has_a_name_of_its_own() {
     let locking = statements::all().filter(|statement| statement.sql.contains("advisory"));
     let names: Vec<&str> = locking
         .map(|statement| {
-            let named = statement.sql.split_once("hashtextextended('").and_then(|(_, rest)| rest.split('\'').next());
+            let named =
+                statement.sql.split_once("hashtextextended('").and_then(|(_, rest)| rest.split('\'').next());
             named.unwrap_or_else(|| panic!("{} locks a number", statement.name))
         })
         .collect();

@@ -338,7 +338,8 @@ mod tests {
 
     #[test]
     fn qlt_15_secret_keys_are_hidden_wherever_they_come_from() {
-        let secrets = ["access.local.password_hash", "access.ldap.bind_password", "access.oidc.client_secret"];
+        let secrets =
+            ["access.local.password_hash", "access.ldap.bind_password", "access.oidc.client_secret"];
         for key in secrets {
             let [section, name, last] = key.split('.').collect::<Vec<_>>()[..] else { panic!("{key}") };
             let text = format!("{section}: {{{name}: {{{last}: hunter2}}}}");

@@ -78,7 +78,9 @@ impl Effects {
 
     /// Adds an outcome of a registration.
     pub fn registered(&mut self, registered: &Registered) {
-        let Registered::Accepted { no, created_at, ready, starts_at, conditional } = registered else { return };
+        let Registered::Accepted { no, created_at, ready, starts_at, conditional } = registered else {
+            return;
+        };
         match ready {
             Some(stage) => self.may_run([stage]),
             None => self.changed.push(*no),
@@ -291,7 +293,11 @@ mod tests {
         assert_eq!(timers(Some(soon), false), BTreeMap::from([(Stream::Postponed, soon.parse().unwrap())]));
         let past = "2020-01-01T00:00:00Z";
         assert_eq!(timers(Some(past), false), BTreeMap::from([(Stream::Postponed, past.parse().unwrap())]));
-        assert_eq!(timers(Some("2026-01-01T00:01:00Z"), false), BTreeMap::new(), "the regular look comes in time");
+        assert_eq!(
+            timers(Some("2026-01-01T00:01:00Z"), false),
+            BTreeMap::new(),
+            "the regular look comes in time"
+        );
         assert_eq!(timers(None, true), BTreeMap::from([(Stream::Dependent, created_at)]));
     }
 }

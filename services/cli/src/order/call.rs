@@ -27,6 +27,9 @@ pub(crate) struct CallArguments {
     /// Key that makes a repeat of the same call safe [default: a new one]
     #[arg(long)]
     key: Option<String>,
+    /// Reason for the audit log
+    #[arg(long)]
+    reason: Option<String>,
     /// Longest wait for the answer, such as `30s`
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = input::parse_duration)]
     #[serde(skip)]

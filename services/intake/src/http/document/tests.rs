@@ -78,7 +78,7 @@ fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no
         ("AnswerBody", json!({"body": [], "stepStatus": "k", "reason": "r"}), |body| {
             AnswerByHand::read(&body).is_ok()
         }),
-        ("CallBody", json!({"id": "a", "name": "n", "body": 1, "key": "k"}), |body| {
+        ("CallBody", json!({"id": "a", "name": "n", "body": 1, "key": "k", "reason": "r"}), |body| {
             NewCall::read(&body, None).is_ok()
         }),
     ];

@@ -103,7 +103,8 @@ mod tests {
     fn ord_18_the_correlation_id_of_an_event_is_that_of_the_receiver_else_the_transaction_of_the_order() {
         let correlation = |body: Value| {
             let body = body.to_string();
-            let event = CloudEvent { id: "m", tells: "ended", source: "/p", number: 1, trace: None, body: &body };
+            let event =
+                CloudEvent { id: "m", tells: "ended", source: "/p", number: 1, trace: None, body: &body };
             event.attributes().into_iter().find(|(name, _)| *name == "correlationid").map(|(_, value)| value)
         };
         assert_eq!(correlation(json!({"correlationId": "c", "transactionId": "t"})).as_deref(), Some("c"));

@@ -26,7 +26,11 @@ const fn policies(of: &'static Form) -> Form {
 pub(super) static STEP: Keys =
     Keys::new(&[required("step", Form::NotEmpty, "The name of a terminal state; case does not matter.")]);
 
-const VHOST: Key = key("vhost", Form::NotEmpty, "The virtual host, with `*` for any letters; it must match that of `broker.url`.");
+const VHOST: Key = key(
+    "vhost",
+    Form::NotEmpty,
+    "The virtual host, with `*` for any letters; it must match that of `broker.url`.",
+);
 const EXCHANGE: Key = key("exchange", Form::NotEmpty, "The exchange, with `*` for any letters.");
 const ROUTING_KEY: Key = key("key", Form::NotEmpty, "The routing key, with `*` for any letters.");
 const QUEUE: Key = key("queue", Form::NotEmpty, "The queue, with `*` for any letters.");

@@ -94,7 +94,9 @@ impl SettingsBuilder {
                 match name {
                     "vhost" if matches(&text, &vhost) => {}
                     "vhost" => {
-                        let message = format!("does not match `{vhost}`, the virtual host of `broker.url`: no message goes to another");
+                        let message = format!(
+                            "does not match `{vhost}`, the virtual host of `broker.url`: no message goes to another"
+                        );
                         self.values.push(path, Fault::new(&item, "vhost", message));
                     }
                     "exchange" => pattern.exchange = Some(text),

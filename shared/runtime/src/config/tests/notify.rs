@@ -23,7 +23,9 @@ fn amqp_5_names_follow_the_prefix() {
 #[test]
 fn amqp_5_a_pattern_may_name_the_virtual_host_of_the_engine_and_no_other() {
     let with_host = |list: &str, vhost: &str| {
-        let text = format!("broker: {{url: 'amqp://127.0.0.1/orders'}}\n{list}: {{allow: [{{vhost: {vhost}, queue: 'inbox.*'}}]}}");
+        let text = format!(
+            "broker: {{url: 'amqp://127.0.0.1/orders'}}\n{list}: {{allow: [{{vhost: {vhost}, queue: 'inbox.*'}}]}}"
+        );
         with(&text, &[])
     };
     let target = pagurus_domain::order::notification::Target::parse("amqp://?queue=inbox.a").unwrap();

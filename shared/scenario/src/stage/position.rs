@@ -20,10 +20,9 @@ impl StageRun {
             self.cursor.retry_time = RetryTime::default();
         }
         self.cursor.main.so_far = self.so_far(turn);
-        // Where the same state goes on, it sees the answers that it had; a polling is one stage over all its attempts (SCN-8).
-        let polls = matches!(self.end.then, Some(Then::Poll { .. }));
+        // Where the same state goes on, it sees the answers that it had.
         let keeps_answers =
-            stays || polls || self.cursor.visit.awaiting.is_some() || self.cursor.operation().is_some();
+            stays || self.cursor.visit.awaiting.is_some() || self.cursor.operation().is_some();
         let cursor = self.position(keeps_answers);
         let (step, distance) = self.stand(turn);
         let end = self.end.build(cursor, step, distance, turn.started_at);

@@ -104,26 +104,6 @@ fn err_7_a_polling_that_ended_is_begun_again_from_the_entry_point_where_a_policy
 }
 
 #[test]
-fn scn_8_attempts_see_the_answers_that_were_there_when_the_polling_began() {
-    let text = "  a: {actions: [{http: {name: r, url: 'http://h/start'}}], on: {success: p, fail: failed}}
-  p:
-    kind: polling
-    poll: {delay: 5s, interval: 30s, timeout: 1m}
-    actions:
-      - http: {url: 'http://h/${responses.r.body}'}
-      - script: 'if response.body == true { success() } else { poll() }'
-    on: {success: after, fail: failed, timeout: after}
-  after: {actions: [{http: {url: 'http://h/end-${responses.r.body}'}}], on: {success: done, fail: failed}}
-  done: {kind: terminal}
-  failed: {kind: terminal, outcome: fail}
-calls: {ask: {actions: [{http: {name: r, url: 'http://h/x'}}]}}\n";
-    let good = play(text, &["200 7", "200 false", "+3s call ask", "200 8", "503", "200 true", "200"]);
-    assert_eq!(good.paths(), "start, 7, x, 7, 7, end-7");
-    let late = play(text, &["200 7", "200 false", "200 false", "200 false", "200"]);
-    assert_eq!(late.paths(), "start, 7, 7, 7, end-7");
-}
-
-#[test]
 fn scn_9_a_call_between_two_attempts_leaves_the_rhythm_alone() {
     let text = format!("{}calls: {{ask: {{actions: [{{http: {{url: 'http://h/x'}}}}]}}}}\n", polling(RHYTHM));
     let played = play(&text, &["200", "200", "200 false", "+3s call ask", "503", "200", "200", "200 true"]);

@@ -136,7 +136,7 @@ async fn seen(engine: &Installation, ids: &[&str]) -> Vec<Value> {
 #[tokio::test]
 async fn dsp_12_a_frozen_dispatcher_is_followed_by_the_standby_and_hands_out_nothing_more() {
     // Its life goes on: the lease alone must keep it from leading.
-    let settings = [("PAGURUS__NODE__LOST_AFTER", "1m"), ("PAGURUS__DISPATCHER__LEASE__TTL", "3s")];
+    let settings = [("PAGURUS__NODE__LOST_AFTER", "10m"), ("PAGURUS__DISPATCHER__LEASE__TTL", "3s")];
     let engine = Installation::start("frozen_dispatcher", &settings).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;

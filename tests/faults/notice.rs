@@ -16,7 +16,7 @@ scenario: call
 initialState: call
 states:
   call:
-    actions: [{http: {method: POST, url: \"${config.demo}/do\", body: {order: \"${order.id}\"}, timeout: 1s}}]
+    actions: [{http: {method: POST, url: \"${config.demo}/do\", body: {order: \"${order.id}\"}, timeout: 10s}}]
     on: {success: done, fail: failed}
   done: {kind: terminal}
   failed: {kind: terminal, outcome: fail}

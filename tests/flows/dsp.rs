@@ -81,7 +81,11 @@ async fn qlt_8_a_scenario_whose_system_hangs_leaves_room_for_the_others() {
 
 #[tokio::test]
 async fn dsp_12_a_standby_takes_over_within_the_lease_and_at_once_after_a_normal_stop() {
-    let mut engine = Installation::with("dsp_12", &[("PAGURUS__DISPATCHER__LEASE__TTL", "3s")]).await;
+    let mut engine = Installation::with(
+        "dsp_12",
+        &[("PAGURUS__DISPATCHER__LEASE__TTL", "3s"), ("PAGURUS__NODE__LOST_AFTER", "10m")],
+    )
+    .await;
     engine.actions("one", &call("/do")).await;
     engine.run(json!({"id": "first", "scenario": "one"}), "success").await;
     engine.add(Role::Dispatcher, "dispatcher-2").await;

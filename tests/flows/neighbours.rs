@@ -213,14 +213,16 @@ async fn qlt_8_what_somebody_has_locked_waits_and_lets_the_others_pass() {
     }
     // A command for an order that is not registered yet, because its queue is locked, waits behind it.
     publish(&client, "order.cancel", json!({"id": "q-3"})).await;
+    let mut quick = 0;
     for n in 0..20 {
         let took = canary(&engine, &client, &format!("c-{n}")).await;
-        // Whatever it takes, it does not wait for the session that holds the locks.
-        assert!(took < Duration::from_secs(20), "{n}: {took:?}");
+        quick += usize::from(took < Duration::from_secs(2));
         let other =
             json!({"id": format!("h-{n}"), "scenario": "canary", "mode": "sequential", "queue": "other"});
         engine.run(other, "success").await;
     }
+    // A machine that stands still holds up one or two of them.
+    assert!(quick >= 15, "they wait for what is locked: {quick} of 20 took less than 2 s");
     assert_eq!(engine.get("/v1/orders/locked").await.unwrap().body["status"], "sleep");
     assert_eq!(engine.get("/v1/orders/q-1").await.unwrap().status, 404);
     session.batch_execute("COMMIT").await.unwrap();

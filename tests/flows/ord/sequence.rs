@@ -120,7 +120,7 @@ async fn ord_12_the_bounds_of_sequential_orders_hold_for_them_only() {
     engine.world().program(Program::at("/slow").delayed(Duration::from_millis(4500)));
     engine.scenario("waits", &asking("/silent", "10m")).await;
     engine.actions("retries", &call("/down")).await;
-    engine.actions("slow", &call("/slow")).await;
+    engine.actions("slow", &call("/slow").replace("5s", "1m")).await;
     for scenario in ["waits", "retries", "slow"] {
         engine.accepted(queued(&format!("s-{scenario}"), scenario, scenario)).await;
         engine.accepted(json!({"id": format!("p-{scenario}"), "scenario": scenario})).await;

@@ -140,7 +140,7 @@ class Actor:
                     group.create_task(self._serve(desk))
         finally:
             if self._connection is not None:
-                await self._connection.close()
+                await _closed(self._connection)
             for desk in self._desks:
                 desk.pool.shutdown(wait=False, cancel_futures=True)
 
@@ -244,14 +244,7 @@ class _Desk:
             work.messages.clear()
         channels, self.channels = self.channels, []
         for channel in channels:
-            try:
-                async with asyncio.timeout(_ANSWER):
-                    await channel.close()
-            except asyncio.CancelledError:
-                if _is_canceled():
-                    raise
-            except Exception as error:
-                log.debug("%s: the channel was closed already: %r", self.queue, error)
+            await _closed(channel)
 
     async def serve(self) -> None:
         """Takes tasks until `stopping`, and returns when all that were taken are decided."""
@@ -371,6 +364,18 @@ def _decision(job: "asyncio.Future[str]") -> tuple[str, int | None]:
 def _is_canceled() -> bool:
     """True if somebody cancels the present task: a `CancelledError` without that is an error of the library."""
     return cast("asyncio.Task[Any]", asyncio.current_task()).cancelling() > 0
+
+
+async def _closed(link: AbstractChannel | AbstractConnection) -> None:
+    """Closes a channel or a connection, which may be closed already, or whose broker may not answer."""
+    try:
+        async with asyncio.timeout(_ANSWER):
+            await link.close()
+    except asyncio.CancelledError:
+        if _is_canceled():
+            raise
+    except Exception as error:
+        log.debug("not closed: %r", error)
 
 
 def _now() -> float:

@@ -18,11 +18,13 @@ use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
+/// Any number that no other program locks in the same database. Never changes: the intakes of two versions exclude each other.
+const TURN: i64 = 0x7061_6775_7275_7302;
 /// Conditions that are followed in search of a cycle. More in a row are taken for one.
 const MAX_WAY: i64 = 20_000;
 
 statements! {
-    TAKE_TURN = "SELECT pg_advisory_xact_lock(hashtextextended('dependencies', 0))";
+    TAKE_TURN = "SELECT pg_advisory_xact_lock($1)";
     AWAITED = "
         SELECT DISTINCT before_id FROM dependencies WHERE before_id = ANY($1::text[]) AND stand NOT IN ('met', 'closed')";
     // From the orders themselves, which wait for nobody yet, to all that these wait for: pre-conditions, children that they
@@ -90,7 +92,7 @@ impl Admission {
         if waiting.is_empty() {
             return Ok(Self::default());
         }
-        tx.execute(&tx.prepare_cached(TAKE_TURN).await?, &[]).await?;
+        tx.execute(&tx.prepare_cached(TAKE_TURN).await?, &[&TURN]).await?;
         let refused = refused(tx, &waiting).await?;
         let ids: Vec<&str> = named(&waiting).into_iter().collect();
         let rows = tx.query(&tx.prepare_cached(LOCK_BEFORE).await?, &[&ids]).await?;

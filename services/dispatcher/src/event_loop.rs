@@ -224,7 +224,7 @@ impl EventLoop<'_> {
         }
     }
 
-    /// Tells all workers which systems are closed, where that has changed or is to be repeated.
+    /// Notifies all workers which systems are closed or forced open, where that has changed or is to be repeated.
     async fn tell_workers(&mut self, now: Timestamp) {
         if let Some(word) = self.closed.word(now, Instant::now()) {
             runtime_news::tell_workers(self.host, work::SYSTEMS, &word).await;

@@ -55,7 +55,8 @@ pub struct ClosedSystem {
     pub left_ms: u64,
 }
 
-/// To all workers, under [`super::work::SYSTEMS`]: the systems that are closed, all of them. Repeated as long as there are any.
+/// To all workers, under [`super::work::SYSTEMS`]: all systems that are closed or forced open. Repeated as long as there
+/// are any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemsClosed {
     /// Systems that are to be left alone.

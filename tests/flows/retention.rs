@@ -104,6 +104,13 @@ async fn ord_26_what_is_over_is_exported_and_removed_and_what_never_ends_is_ende
     }
     assert!(rows(&engine, numbers[1]).await > 0, "its time is not over");
     assert_eq!(engine.get("/v1/orders/unheard").await.unwrap().status, 200);
+    // Until its receiver wants none any more.
+    let gone = "UPDATE outbox SET parked_because = 'gone' WHERE order_no = (SELECT no FROM orders WHERE id = 'unheard')";
+    engine.database().await.batch_execute(gone).await.unwrap();
+    until("unheard is removed", PATIENCE, async || {
+        engine.get("/v1/orders/unheard").await.unwrap().status == 404
+    })
+    .await;
     // The id is free.
     engine.run(json!({"id": "old", "scenario": "one", "params": {"other": true}}), "success").await;
     let past = "UPDATE orders SET created_at = created_at - interval '181 days' WHERE id = 'endless'";

@@ -5,7 +5,6 @@
 
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::{nearest, pointer_to};
-use pagurus_domain::order::amendment::MAX_REASON_BYTES;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration;
 use pagurus_runtime::Effects;
@@ -20,7 +19,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::Commands;
-use crate::texts::checked;
+use crate::request::text_of;
 use crate::tries::Tries;
 
 /// Longest key of a caller.
@@ -73,10 +72,8 @@ impl NewCall {
         if let Some(found) = registration::unstorable(&body) {
             return Err(invalid(&format!("/body{}", found.pointer), &found.message));
         }
-        let reason = text("reason")?.filter(|reason| !reason.is_empty());
-        if let Some(reason) = &reason {
-            checked("reason", reason, MAX_REASON_BYTES)?;
-        }
+        let reason = text_of(map, "reason").map_err(|fault| invalid(&fault.pointer, &fault.message))?;
+        let reason = reason.filter(|reason| !reason.is_empty());
         Ok(Self { key, name, body, reason })
     }
 }

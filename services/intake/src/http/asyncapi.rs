@@ -185,10 +185,10 @@ fn message_spec(
 /// Returns the channel to programs of actors.
 fn actors(names: &Names, schemas: &mut Schemas) -> Value {
     let task = message_spec("task", "A task of an actor.", &[], schemas.of_answer::<ActorTask>());
-    let summary = "A task is given up: its program may stop; the task comes again.";
+    let summary = "A task is withdrawn: its program may stop; the task comes again.";
     let cancel = message_spec(actor::CANCEL, summary, &[], schemas.of_answer::<TaskCancel>());
     let keys =
-        format!("Name of the actor for a task, `{}` for one that is given up.", actor::cancel_key("NAME"));
+        format!("Name of the actor for a task, `{}` for one that is withdrawn.", actor::cancel_key("NAME"));
     exchange(&names.actors, &keys, &[task, cancel])
 }
 

@@ -235,6 +235,7 @@ mod tests {
             ("POST", "/v1/orders", "application/vnd.shop+json"),
             ("POST", "/v1/orders", UNSAID),
             ("POST", "/v1/orders/batch", "application/x-ndjson"),
+            ("POST", "/v1/orders/batch", "Application/NDJSON; charset=utf-8"),
             ("PUT", "/v1/scenarios/a", "application/yaml"),
             ("POST", "/v1/scenarios/check", "text/yaml"),
             ("POST", "/v1/scenarios/migration", "application/yaml"),

@@ -38,7 +38,7 @@ section! {
 
     interval: Option<Duration> = unless_zero_time("failover.interval", DurationOrZero, "7d", Live, "Only work handed out within this time is taken over from lost nodes; `0` means no limit. Older work is counted and logged, and recovered after its work time-out.");
     batch: usize = ("failover.batch", POSITIVE, "10", Live, "Stages taken over from one lost node in one pass, so that the load spreads; the passes for one node are spread over about ten seconds, at most `recovery.interval` apart.");
-    retry_jobs: bool = ("failover.retry_jobs", Flag, "true", Live, "Accepted for configurations from elsewhere, and without effect: orders in retry belong to no node, so that those of a node that is marked offline always go to others.");
+    retry_jobs: bool = ("failover.retry_jobs", Flag, "true", Live, "Accepted for configurations from elsewhere, and without effect: orders in retry belong to no node, so those of a node that is marked offline always go to others.");
     running: WhenLost = when_lost("failover.running", Choice(&["resume", "cancel"]), "resume", Live, "Whether the work of a lost node is handed to other nodes; otherwise its orders end as canceled, and may be restarted.");
 }
 

@@ -177,7 +177,7 @@ pub async fn remove(tx: &Tx<'_>, no: i64, by: &str, reason: &str) -> Result<Opti
     revise(tx).await.map(Some)
 }
 
-/// The shift of an occurrence, if it was begun and no other node moves its orders; no other will for a while.
+/// The shift of an occurrence, if it was begun and not undone, and no other node moves its orders; no other will for a while.
 pub async fn take_shift(
     client: &Client,
     no: i64,

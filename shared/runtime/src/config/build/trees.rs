@@ -78,26 +78,24 @@ impl SettingsBuilder {
             list.patterns.push(usual);
             return Ok(list);
         }
-        let vhost = pagurus_broker::vhost_of(&self.value::<String>("broker.url")?).unwrap_or_default();
+        let vhost = pagurus_broker::vhost_of(&self.value::<String>("broker.url")?);
         // Only notifications go over HTTP.
         let known = if path == "notify.allow" { &keys::NOTIFY } else { &keys::REPLY };
         for (item, entries) in self.mappings(path, &tree, known) {
             if entries.iter().any(|(name, _)| matches!(*name, "url" | "secret" | "certificate")) {
-                if entries.iter().any(|(name, _)| *name == "vhost") {
-                    self.values.push(path, Fault::new(&item, "vhost", "is not for webhooks"));
-                }
                 list.patterns.extend(self.webhook(path, &item, &entries));
                 continue;
             }
             let mut pattern = Pattern::default();
             for (name, text) in entries {
                 match name {
-                    "vhost" if matches(&text, &vhost) => {}
                     "vhost" => {
-                        let message = format!(
-                            "does not match `{vhost}`, the virtual host of `broker.url`: no message goes to another"
-                        );
-                        self.values.push(path, Fault::new(&item, "vhost", message));
+                        if let Some(vhost) = vhost.as_deref().filter(|vhost| !matches(&text, vhost)) {
+                            let message = format!(
+                                "`vhost` does not match `{vhost}`, the virtual host of `broker.url`: no message goes to another"
+                            );
+                            self.values.push(path, Fault::new(&item, "", message));
+                        }
                     }
                     "exchange" => pattern.exchange = Some(text),
                     "key" => pattern.key = Some(text),

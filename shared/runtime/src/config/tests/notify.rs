@@ -51,7 +51,7 @@ fn ord_18_a_webhook_is_allowed_by_its_url_with_a_secret() {
         ("{url: 'https://hooks.example/*'}", "`url` and `secret`"),
         ("{secret: hooks}", "`url` and `secret`"),
         ("{url: 'https://hooks.example/*', secret: hooks, queue: a}", "`url` and `secret`"),
-        ("{vhost: /, url: 'https://hooks.example/*', secret: hooks}", "is not for webhooks"),
+        ("{vhost: /, url: 'https://hooks.example/*', secret: hooks}", "`url` and `secret`"),
         ("{url: 'https://*', secret: hooks}", "would let an order choose any host"),
         ("{url: 'hooks.example', secret: hooks}", "does not begin with"),
         ("{url: 'https://hooks.example', secret: ../token}", "is not a name of a secret"),

@@ -22,7 +22,7 @@ export function CallDialog({ order, onDone, onClose }: DialogProps) {
             title={`${text("act_call")}: ${order.id}`}
             act={text("act_call")}
             disabled={parsed.error !== undefined || name.trim() === ""}
-            request={(reason) => change("POST", "/v1/orders/{id}/calls", { id: order.id }, { name: name.trim(), body: parsed.value, reason }, { timeout: "10s" })}
+            request={(reason) => change("POST", "/v1/orders/{id}/calls", { id: order.id }, { name: name.trim(), body: parsed.value, ...(reason && { reason }) }, { timeout: "10s" })}
             onDone={setAnswer}
             onClose={onClose}
         >

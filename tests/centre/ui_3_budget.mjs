@@ -8,6 +8,8 @@ import { data, isData, LANGUAGES, open, TESTED, withPage } from "./support.mjs";
 const REQUESTS = 3;
 /** Of the workbench: the text and its version, and what check, drawing and trial say of it. */
 const REQUESTS_OF_WORKBENCH = 5;
+/** A page that loads within this time, in ms, has not asked again: neither because a stream opened late nor by its interval. */
+const QUICK = 400;
 const ANSWERS = 100 * 1024;
 const NODES = 3_000;
 /** Scripts and styles of the first load, compressed, once what comes last is there: the charts, and the editor. */
@@ -21,14 +23,19 @@ for (const route of TESTED) {
     test(`ui_3_${route.pattern} loads by ${most} requests, and stays small`, async (t) => {
         const address = route.address(await data());
         await withPage({}, async (page) => {
+            const begun = Date.now();
             await open(page, address);
+            const took = Date.now() - begun;
             // The stream is one connection that stays open: it has no answer to wait for.
             const asked = page.answers.filter((answer) => isData(new URL(answer.url())) && !answer.url().includes("/v1/stream"));
             const sizes = await Promise.all(asked.map(async (answer) => (await answer.body()).length));
             const size = sizes.reduce((sum, one) => sum + one, 0);
             const nodes = await page.evaluate(() => document.querySelectorAll("*").length);
             t.diagnostic(`${address}: ${asked.length} requests, ${(size / 1024).toFixed(1)} KiB, ${nodes} nodes`);
-            assert.ok(asked.length <= most, asked.map((answer) => answer.url()).join("\n"));
+            // Where loading takes its time, the page has begun to ask again: what it asked for counts, not how often.
+            const urls = asked.map((answer) => answer.url());
+            const requests = took < QUICK ? urls : [...new Set(urls)];
+            assert.ok(requests.length <= most, urls.join("\n"));
             assert.ok(size <= ANSWERS, `${size} bytes`);
             assert.ok(nodes <= NODES, `${nodes} nodes`);
         });

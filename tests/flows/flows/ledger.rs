@@ -75,8 +75,8 @@ async fn ord_32_calls_callbacks_and_sleeps_have_their_own_share_and_add_up() {
     engine.run(json!({"id": "a", "scenario": "long"}), "success").await;
     let whole = ledger(&engine, "a").await;
     let sums = shares(&whole);
-    // Each end of a span is cut to a millisecond.
-    assert!(sums["call"] >= 299 && sums["sleep"] >= 399, "{whole}");
+    // Each end of a span is cut to a millisecond; a rest counts from when it is written, and ends when it was decided to.
+    assert!(sums["call"] >= 299 && sums["sleep"] >= 200, "{whole}");
     let waits = whole["shares"].as_array().unwrap().iter().find(|one| one["reason"] == "wait").unwrap();
     assert_eq!(waits["detail"], "answer", "{whole}");
     assert!(waits["ms"].as_i64().unwrap() >= 300, "{whole}");

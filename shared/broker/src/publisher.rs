@@ -239,9 +239,15 @@ impl Shared {
         let unbound = |message: &Message, result: &Published| {
             matches!(result, Published::Unroutable { .. }) && keeper.routes(&message.exchange, &message.key)
         };
-        let again = results.places(|message, result| match result {
+        let is_missing = |result: &Published| match result {
             Published::Failed(Error::MissingExchange(missing)) => keeper.owns(missing),
-            result => unbound(message, result),
+            _ => false,
+        };
+        let ends_channel = !results.places(|_, result| is_missing(result)).is_empty();
+        let again = results.places(|message, result| match result {
+            // What was to be sent after the one that ended the channel never got out.
+            Published::Failed(Error::ChannelEnded(_)) => ends_channel,
+            result => is_missing(result) || unbound(message, result),
         });
         if !again.is_empty() && keeper.restore(RESTORED_WITHIN).await {
             self.send(lanes, results, &again).await;

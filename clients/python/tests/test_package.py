@@ -272,6 +272,11 @@ class Desks(unittest.IsolatedAsyncioTestCase):
             await one.serve()
         self.assertEqual((tries, len(logs.output)), (3, 3), logs.output)
 
+    async def test_a_connection_that_the_library_cancels_is_a_lost_one_for_a_sender_too(self) -> None:
+        sender = pagurus.AsyncAmqpSender(patience=0.0)
+        with mock.patch("aio_pika.connect", side_effect=asyncio.CancelledError), self.assertRaises(ConnectionError):
+            await sender._connected()
+
     async def test_one_name_has_one_function(self) -> None:
         one = pagurus.Actor()
         one.task("a")(print)

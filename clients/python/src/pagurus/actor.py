@@ -23,13 +23,13 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import AMQPError
 
-from .amqp import DEFAULT_URL, LOST, publish
+from .amqp import DEFAULT_URL, LOST, is_canceled, publish
 
 log = logging.getLogger("pagurus.actor")
 
@@ -161,7 +161,7 @@ class Actor:
                 return
             except asyncio.CancelledError:
                 # The library ends its calls like this, too, where a connection is lost at that moment.
-                if _is_canceled():
+                if is_canceled():
                     raise
                 log.warning("%s: no connection: the call was canceled; trying again", desk.queue)
             except AMQPError as error:
@@ -361,18 +361,13 @@ def _decision(job: "asyncio.Future[str]") -> tuple[str, int | None]:
     return json.dumps(decision, default=str), retry_after
 
 
-def _is_canceled() -> bool:
-    """True if somebody cancels the present task: a `CancelledError` without that is an error of the library."""
-    return cast("asyncio.Task[Any]", asyncio.current_task()).cancelling() > 0
-
-
 async def _closed(link: AbstractChannel | AbstractConnection) -> None:
     """Closes a channel or a connection, which may be closed already, or whose broker may not answer."""
     try:
         async with asyncio.timeout(_ANSWER):
             await link.close()
     except asyncio.CancelledError:
-        if _is_canceled():
+        if is_canceled():
             raise
     except Exception as error:
         log.debug("not closed: %r", error)

@@ -6,7 +6,8 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -138,7 +139,8 @@ class AsyncAmqpSender:
         async with self._turn:
             if self._session is None or self._session.channel.is_closed or self._session.connection.is_closed:
                 await self.close()
-                self._session = await _Session.open(self._url, self._exchange)
+                with or_lost():
+                    self._session = await _Session.open(self._url, self._exchange)
             return self._session
 
 
@@ -180,16 +182,28 @@ class AmqpSender:
 
 async def publish(exchange: AbstractExchange, message: aio_pika.Message, key: str) -> None:
     """Returns when the broker has the message in a queue. Raises one of `LOST` otherwise."""
-    try:
+    with or_lost():
         await exchange.publish(message, key, mandatory=True)
+
+
+@contextmanager
+def or_lost() -> Iterator[None]:
+    """Raises one of `LOST` for whatever the library raises: where a connection is closed at this moment, that may be none of its
+    errors, and it may cancel what waits."""
+    try:
+        yield
     except LOST:
         raise
     except (Exception, asyncio.CancelledError) as error:
-        # Where the connection is closed at this moment, the library raises what is none of its errors, or cancels what waits.
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        if isinstance(error, asyncio.CancelledError) and is_canceled():
             raise
         raise ConnectionError(f"the connection was lost: {error or type(error).__name__}") from error
+
+
+def is_canceled() -> bool:
+    """True if somebody cancels the present task: a `CancelledError` without that is an error of the library."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _failure(receipt: Mapping[str, Any]) -> Failure:

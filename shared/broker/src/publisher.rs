@@ -245,7 +245,7 @@ impl Shared {
         };
         let ends_channel = !results.places(|_, result| is_missing(result)).is_empty();
         let again = results.places(|message, result| match result {
-            // What was to be sent after the one that ended the channel never got out.
+            // Messages behind the one that ended the channel were not sent.
             Published::Failed(Error::ChannelEnded(_)) => ends_channel,
             result => is_missing(result) || unbound(message, result),
         });

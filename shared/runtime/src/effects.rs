@@ -89,7 +89,7 @@ impl Effects {
             self.timer(Stream::Postponed, at);
         }
         if *conditional {
-            // Its conditions are looked at once now.
+            // The activators look at its conditions at once.
             self.timer(Stream::Dependent, *created_at);
         }
     }

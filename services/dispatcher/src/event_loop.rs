@@ -71,7 +71,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         knowledge,
         closed,
         journal,
-        workers_changed: false,
+        workers_changed: true,
     };
     let begun = Instant::now();
     let count = leader.reader.rebuild(host, &mut leader.dispatcher).await.context("reading what is ready")?;
@@ -127,12 +127,15 @@ impl EventLoop<'_> {
             if self.workers_changed {
                 self.workers_changed = false;
                 self.read_workers().await;
+                // One that has just started knows of none, and is handed stages next.
+                self.closed.repeat();
             }
             if let Err(error) = queue_heads(self.host, &mut self.dispatcher).await {
                 self.trouble("queue heads", &error);
             }
             let hand_outs = self.dispatcher.poll(Timestamp::now(), MAX_HAND_OUTS);
             full = hand_outs.len() == MAX_HAND_OUTS;
+            self.tell_workers(Timestamp::now()).await;
             if !hand_outs.is_empty() {
                 self.send(hand_outs).await;
             }
@@ -226,7 +229,8 @@ impl EventLoop<'_> {
 
     /// Notifies all workers which systems are closed or forced open, where that has changed or is to be repeated.
     async fn tell_workers(&mut self, now: Timestamp) {
-        if let Some(word) = self.closed.word(now, Instant::now()) {
+        let closed = self.dispatcher.stopped_systems();
+        if let Some(word) = self.closed.word(closed, now, Instant::now()) {
             runtime_news::tell_workers(self.host, work::SYSTEMS, &word).await;
         }
     }
@@ -239,6 +243,7 @@ impl EventLoop<'_> {
                 self.closed.decided(&rules.overrides);
                 self.journal.follow(rules.clone());
                 knowledge::tell(&mut self.dispatcher, rules);
+                self.tell_workers(now).await;
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
             }
             Learnt::Counting(begun) => {
@@ -268,8 +273,6 @@ impl EventLoop<'_> {
         let systems = self.dispatcher.changed_systems(now);
         shown::show_flows(&self.host.metrics, &flows, &systems);
         let decisions = self.journal.note(&flows, &systems, now);
-        self.closed.note(&systems);
-        self.tell_workers(now).await;
         if !flows.is_empty() || !systems.is_empty() || !decisions.is_empty() {
             self.knowledge.write(Records { flows, systems, decisions });
         }

@@ -37,6 +37,7 @@ pub(crate) fn samples(news: CallNews) -> CallSamples {
         outcome: match news.outcome {
             CallNewsOutcome::Sent => CallOutcome::Sent,
             CallNewsOutcome::Answered => CallOutcome::Answered,
+            CallNewsOutcome::Held => CallOutcome::Held,
             CallNewsOutcome::Failed if news.class.as_deref() == Some("") && news.built_in.is_none() => {
                 CallOutcome::Declined
             }
@@ -47,6 +48,7 @@ pub(crate) fn samples(news: CallNews) -> CallSamples {
             }),
         },
         count: news.count,
+        stages: news.stages,
         latencies: Latencies::of_counts(news.took),
         retry_after: news.retry_after_ms.map(Duration::from_millis),
     }

@@ -98,7 +98,6 @@ pub(crate) async fn remember(
     let limit = saturated::<i64>(host.settings().distribution.flows.max_known);
     let (flows, systems) = flows::all(&client, limit).await?;
     let now = Timestamp::now();
-    closed.note(&systems);
     let rules = stops::rules(&client).await?;
     journal.remember(&flows, &systems, rules.clone(), now);
     dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);

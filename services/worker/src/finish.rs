@@ -64,6 +64,8 @@ pub(crate) struct StageFinish {
     result: Option<Value>,
     /// Calls of systems that it made.
     calls: Vec<CallMade>,
+    /// True if it is held before a call: it has not done its work yet.
+    is_held: bool,
     /// Event of its last transition; none where it moved nowhere.
     pub event: Option<String>,
     /// Transitions to be notified.
@@ -91,6 +93,8 @@ impl StageFinish {
         let message = end.snapshot.message.clone();
         let handles_call = end.snapshot.handling.is_some();
         let moved_by = end.snapshot.mover.as_ref().map(|call| call.no);
+        let is_held = matches!(end.then, Then::Hold { .. })
+            && end.snapshot.hold().is_some_and(|hold| hold.system.is_some());
         let kept = end.snapshot.kept_behind(&end.then);
         let finished = Finished {
             step: Some(end.step),
@@ -113,7 +117,7 @@ impl StageFinish {
         };
         let event = end.transitions.last().map(|moved| moved.event.to_string());
         let moves = if wants_moves(&claimed) { end.transitions } else { Vec::new() };
-        Self { claimed, finished, run, result, calls: end.calls, event, moves }
+        Self { claimed, finished, run, result, calls: end.calls, is_held, event, moves }
     }
 
     fn of_error(claimed: Arc<Claimed>, run: StageOutline, error: OrderError, now: Timestamp) -> Self {
@@ -129,7 +133,16 @@ impl StageFinish {
             gives_up: true,
             ..run.finished(&claimed, then, ScenarioStatus::Failed)
         };
-        Self { claimed, finished, run, result: None, calls: Vec::new(), event: None, moves: Vec::new() }
+        Self {
+            claimed,
+            finished,
+            run,
+            result: None,
+            calls: Vec::new(),
+            is_held: false,
+            event: None,
+            moves: Vec::new(),
+        }
     }
 
     /// Returns the notifications of this stage: of its transitions, and of the end of the life, if it is one.
@@ -340,7 +353,7 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             node: host.node.0,
             left_queue: finished.queue.clone().filter(|_| finished.leaves_queue()),
             duration_ms: saturated::<u64>(end.run.duration.as_millis()),
-            waited_ms: Some(end.claimed.waited_ms()),
+            waited_ms: (!end.is_held).then(|| end.claimed.waited_ms()),
             class,
         });
         samples.add(&end.claimed.flow, scenario, &end.calls);

@@ -19,6 +19,7 @@ type SampleKey<'a> = (&'a str, &'a str, &'a str, CallKind, &'a CallOutcome);
 #[derive(Debug, Default)]
 struct SampleSum {
     count: u32,
+    stages: u32,
     took: Latencies,
     retry_after_ms: Option<u64>,
 }
@@ -26,9 +27,14 @@ struct SampleSum {
 impl<'a> Samples<'a> {
     /// Adds the calls of a stage.
     pub fn add(&mut self, flow: &'a str, scenario: &'a str, calls: &'a [CallMade]) {
-        for call in calls {
+        for (at, call) in calls.iter().enumerate() {
+            // What is answered by callback was called in a stage before.
+            let is_made =
+                |call: &CallMade| call.kind == CallKind::Direct || call.outcome == CallOutcome::Sent;
+            let is_first = !calls[..at].iter().any(|before| before.system == call.system && is_made(before));
             let sum = self.sums.entry((flow, scenario, &call.system, call.kind, &call.outcome)).or_default();
-            sum.count = sum.count.saturating_add(1);
+            sum.count = sum.count.saturating_add(u32::from(call.outcome != CallOutcome::Held));
+            sum.stages = sum.stages.saturating_add(u32::from(is_made(call) && is_first));
             call.took.into_iter().for_each(|took| sum.took.note(took));
             let after = call.retry_after.map(|after| saturated::<u64>(after.as_millis()));
             sum.retry_after_ms = sum.retry_after_ms.max(after);
@@ -47,6 +53,7 @@ impl<'a> Samples<'a> {
                     (CallNewsOutcome::Failed, class, failure.built_in.map(|class| class.to_string()))
                 }
                 CallOutcome::Declined => (CallNewsOutcome::Failed, Some(String::new()), None),
+                CallOutcome::Held => (CallNewsOutcome::Held, None, None),
             };
             CallNews {
                 flow: flow.to_owned(),
@@ -57,6 +64,7 @@ impl<'a> Samples<'a> {
                 class,
                 built_in,
                 count: sum.count,
+                stages: sum.stages,
                 took: sum.took.counts().collect(),
                 retry_after_ms: sum.retry_after_ms,
             }
@@ -88,27 +96,32 @@ mod tests {
         let throttled = || CallOutcome::Failed(CallFailure { class: Some("throttling".into()), built_in });
         let failed = [call(throttled(), None, Some(3)), call(throttled(), None, Some(60))];
         let declined = [call(CallOutcome::Declined, None, Some(9))];
+        let held = [call(CallOutcome::Held, None, None)];
         let mut samples = Samples::default();
         samples.add("tariff", "tariff", &declined);
         samples.add("tariff", "tariff", &answered);
         samples.add("tariff", "tariff", &failed);
         samples.add("card", "card", &answered[..1]);
+        samples.add("card", "card", &held);
         let news = samples.news();
         let summary: Vec<_> = news
             .iter()
-            .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), one.count, one.retry_after_ms))
+            .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), [one.count, one.stages]))
             .collect();
         assert_eq!(
             summary,
             [
-                ("card", CallNewsOutcome::Answered, None, 1, None),
-                ("tariff", CallNewsOutcome::Answered, None, 2, None),
-                ("tariff", CallNewsOutcome::Failed, Some("throttling"), 2, Some(60_000)),
-                ("tariff", CallNewsOutcome::Failed, Some(""), 1, Some(9_000)),
+                ("card", CallNewsOutcome::Answered, None, [1, 1]),
+                ("card", CallNewsOutcome::Held, None, [0, 1]),
+                ("tariff", CallNewsOutcome::Answered, None, [2, 1]),
+                ("tariff", CallNewsOutcome::Failed, Some("throttling"), [2, 1]),
+                ("tariff", CallNewsOutcome::Failed, Some(""), [1, 1]),
             ]
         );
+        let after: Vec<_> = news.iter().map(|one| one.retry_after_ms).collect();
+        assert_eq!(after, [None, None, None, Some(60_000), Some(9_000)]);
         let built_in: Vec<_> = news.iter().map(|one| one.built_in.as_deref()).collect();
-        assert_eq!(built_in, [None, None, Some("429"), None]);
-        assert_eq!(news[1].took.iter().map(|(_, count)| count).sum::<u32>(), 2);
+        assert_eq!(built_in, [None, None, None, Some("429"), None]);
+        assert_eq!(news[2].took.iter().map(|(_, count)| count).sum::<u32>(), 2);
     }
 }

@@ -123,6 +123,9 @@ pub(super) struct Calls<'a> {
     pub(super) limiting: u32,
     /// Time that they took.
     pub(super) times: &'a Latencies,
+    /// True if what is controlled is stopped by failures of this path, and opened by its answers. The limit follows them in
+    /// any case.
+    pub(super) decides: bool,
 }
 
 /// Phase of a control.
@@ -248,12 +251,15 @@ impl Control {
             Phase::Open => {
                 self.is_sampled = true;
                 let limiting = self.pardon(calls.limiting);
-                self.failures.note(calls.good, limiting, calls.times, now);
+                if calls.decides {
+                    self.failures.note(calls.good, limiting, calls.times, now);
+                }
                 self.collected.note(calls, in_use, now);
                 ControlMove::No
             }
             // They began before the stop.
             Phase::Stopped(_) => ControlMove::No,
+            Phase::Probing(_) if !calls.decides => ControlMove::No,
             Phase::Probing(probing) => self.note_probe(probing, calls, bounds, now),
         }
     }

@@ -39,6 +39,8 @@ pub(super) struct Flow {
     pub(super) in_progress: [u32; 2],
     /// The systems that its stages call.
     pub(super) links: Vec<SystemLink>,
+    /// Stages that were counted, faded: see `calling`.
+    pub(super) counted: f64,
     /// True while a stop by hand holds.
     pub(super) is_stopped: bool,
     /// The system because of whose limit it stands aside.
@@ -78,6 +80,10 @@ pub(super) struct SystemLink {
     pub(super) cost: RequestCost,
     /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
+    /// Those of the counted stages that called the system.
+    pub(super) calling: f64,
+    /// Stages in progress of the flow that have a place at the system.
+    pub(super) places: u32,
 }
 
 /// Measurements of the stages of a flow.
@@ -245,6 +251,7 @@ impl Flows {
             waiting: [0; 3],
             in_progress: [0; 2],
             links: Vec::new(),
+            counted: 0.0,
             is_stopped: false,
             blocked_by: None,
             rank: None,
@@ -329,6 +336,7 @@ impl Flows {
             let Some(flow) = flows.get_mut(*index) else { return false };
             let work = flow.waiting.iter().sum::<u32>() + flow.stages_in_progress();
             flow.known.settle(now, work);
+            flow.settle_stages();
             flow.is_unsettled = flow.known.ended.per_second() > 0.0;
             flow.is_unsettled
         });

@@ -96,23 +96,25 @@ impl Dispatcher {
     /// Counts a stage of a flow as in progress.
     pub(super) fn count_start(&mut self, flow: FlowIndex, mode: Mode) {
         self.flows.start(flow, mode);
-        self.note_use(flow, 1);
+        self.note_use(flow);
     }
 
     /// Counts a stage of a flow as over.
     pub(super) fn count_finish(&mut self, flow: FlowIndex, mode: Mode) {
         self.flows.finish(flow, mode);
-        self.note_use(flow, -1);
+        self.note_use(flow);
         self.freed(flow);
     }
 
-    fn note_use(&mut self, flow: FlowIndex, by: i32) {
+    /// The number of stages in progress of a flow has changed.
+    fn note_use(&mut self, flow: FlowIndex) {
         let Some(known) = self.flows.get_mut(flow) else { return };
         let load = known.load();
         known.control.used(load);
-        for link in &known.links {
-            if let Some(system) = self.systems.get_mut(link.system) {
-                system.stages = system.stages.saturating_add_signed(by);
+        for at in 0..known.links.len() {
+            let (system, moved) = known.move_places(at);
+            if let Some(system) = self.systems.get_mut(system) {
+                system.stages = system.stages.saturating_add_signed(moved);
                 let load = system.load();
                 system.control.used(load);
             }
@@ -250,6 +252,8 @@ impl Dispatcher {
         let is_limited = |mode: DistributionMode| mode == DistributionMode::LimitedFlows;
         let by_policy = rules.policies.iter().any(|policy| policy.mode.is_some_and(is_limited));
         let mode = match self.settings.systems.named.contains(name) {
+            // It is stopped and probed where it is one of several that a flow calls; its limit is that of the flow.
+            false if rules.mode.stops() => DistributionMode::StoppedFlows,
             false => DistributionMode::Simple,
             true if rules.mode.stops() && by_policy => DistributionMode::LimitedFlows,
             true => rules.mode,
@@ -277,6 +281,7 @@ impl Dispatcher {
             let is_stopped = |system: &System| system.is_away() && !system.is_probing();
             let others = flow.links.iter().any(|link| {
                 ControlSubject::System(link.system) != subject
+                    && link.is_called_mostly(flow)
                     && self.systems.get(link.system).is_some_and(is_stopped)
             });
             let own = match subject {
@@ -309,14 +314,19 @@ impl Dispatcher {
         }
     }
 
+    /// True if most stages of a flow call a system that is away.
     fn is_away(&self, flow: &Flow) -> bool {
-        !self.away.is_empty() && flow.links.iter().any(|link| self.away.contains(&link.system))
+        let is_away = |link: &SystemLink| self.away.contains(&link.system) && link.is_called_mostly(flow);
+        !self.away.is_empty() && flow.links.iter().any(is_away)
     }
 
     /// A system that a flow calls and that has no place for it: it has its limit, or another flow is due.
     fn full_system(&self, index: FlowIndex, flow: &Flow) -> Option<SystemIndex> {
         let has_place = |link: &&SystemLink| {
-            self.systems.get(link.system).is_none_or(System::has_room) && self.is_due(index, flow, link)
+            let is_free = link.is_called_rarely(flow);
+            is_free
+                || self.systems.get(link.system).is_none_or(System::has_room)
+                    && self.is_due(index, flow, link)
         };
         flow.links.iter().find(|link| !has_place(link)).map(|link| link.system)
     }

@@ -52,9 +52,15 @@ impl Dispatcher {
             let flow = self.enter_flow(&one.flow);
             let Some(system) = self.enter_system(&one.system) else { continue };
             self.link(flow, system);
+            self.count_callers(flow, system, one.stages, one.outcome == CallOutcome::Held);
             self.accepted(flow, system, one);
-            if !matches!(one.outcome, CallOutcome::Sent | CallOutcome::Declined) {
-                concerned.insert(self.learn(flow, system, one));
+            match one.outcome {
+                CallOutcome::Answered | CallOutcome::Failed(_) => {
+                    concerned.insert(self.learn(flow, system, one));
+                }
+                // The flow may be called to stand still from now on.
+                CallOutcome::Held => self.freed(flow),
+                CallOutcome::Sent | CallOutcome::Declined => {}
             }
             if let Some(wait) = one.retry_after {
                 self.close(system, wait);
@@ -147,6 +153,7 @@ impl Dispatcher {
         flow.seen_at = record.seen_at;
         // If the stop has ended meanwhile, the flow begins at the initial limit.
         flow.is_stopped |= record.state == FlowState::DisabledManually;
+        self.recall_stages(index, &record.memory["calling"]);
         self.moved_flow(index);
     }
 
@@ -156,6 +163,7 @@ impl Dispatcher {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.seen_at = Some(now);
         flow.known.note(measured);
+        flow.counted += 1.0;
         self.flows.unsettle(index);
         if measured.class.is_some() {
             return;
@@ -209,6 +217,7 @@ impl Dispatcher {
         } else if flow.links.len() < MAX_LINKS {
             let promptness =
                 self.systems.get(system).map_or_else(Default::default, |system| system.promptness);
+            let in_progress = flow.stages_in_progress();
             flow.links.push(SystemLink {
                 system,
                 open: OpenTally::default(),
@@ -216,8 +225,9 @@ impl Dispatcher {
                 paid: 0,
                 cost: RequestCost::new(now),
                 seen_at: now,
+                calling: 0.0,
+                places: in_progress,
             });
-            let in_progress = flow.stages_in_progress();
             if let Some(system) = self.systems.get_mut(system) {
                 system.stages = system.stages.saturating_add(in_progress);
                 system.flows.insert(index);
@@ -227,9 +237,9 @@ impl Dispatcher {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let old = |link: &SystemLink| link.open.all.value() == 0 && between(link.seen_at, now) > LINKED;
         if let Some(at) = flow.links.iter().position(old) {
-            let (link, in_progress) = (flow.links.remove(at), flow.stages_in_progress());
+            let link = flow.links.remove(at);
             if let Some(system) = self.systems.get_mut(link.system) {
-                system.stages = system.stages.saturating_sub(in_progress);
+                system.stages = system.stages.saturating_sub(link.places);
                 system.forget(index);
             }
             if flow.blocked_by == Some(link.system) {
@@ -267,12 +277,15 @@ impl Dispatcher {
         let good = if samples.outcome == CallOutcome::Answered { samples.count } else { 0 };
         let (kind, times) = (samples.kind, &samples.latencies);
         let is_named = self.settings.systems.named.contains(&*samples.system);
+        // The calls of one system would hide what those of another come to.
+        let is_one_of_several = self.flows.get(index).is_some_and(|flow| flow.links.len() > 1);
+        let stops_flow = !is_one_of_several || self.is_called_mostly(index, system);
         if let Some(known) = self.systems.get_mut(system) {
             known.note(samples, now);
             // Calls of one scenario are alike, whatever flow they are of.
-            let calls = Calls { path: &samples.scenario, kind, good, limiting, times };
+            let calls = Calls { path: &samples.scenario, kind, good, limiting, times, decides: true };
             // What is closed is probed by its calls, whether it has a limit of its own or not.
-            if is_named || !known.control.is_free(known.bounds) {
+            if is_named || is_one_of_several || !known.control.is_free(known.bounds) {
                 known.control.note(calls, known.load(), known.bounds, now);
                 if !is_named {
                     known.control.look(known.load(), known.bounds, now);
@@ -285,7 +298,7 @@ impl Dispatcher {
         }
         self.moved_system(system);
         if let Some(flow) = self.flows.get_mut(index) {
-            let calls = Calls { path: &samples.system, kind, good, limiting, times };
+            let calls = Calls { path: &samples.system, kind, good, limiting, times, decides: stops_flow };
             flow.control.note(calls, flow.load(), flow.bounds, now);
         }
         ControlSubject::Flow(index)

@@ -34,6 +34,7 @@
 //! been read: a capacity unused for a moment is cheaper than one exceeded.
 
 mod backlog;
+mod calling;
 mod control;
 mod cost;
 mod decided;

@@ -70,6 +70,13 @@ impl Dispatcher {
         records
     }
 
+    /// The systems that nobody is to call, each with its end where that is known. Those that are probed are not among them.
+    pub fn stopped_systems(&self) -> impl Iterator<Item = (&str, Option<Timestamp>)> {
+        let away = self.away.iter().filter_map(|index| self.systems.get(*index));
+        let stopped = away.filter(|system| system_state(system) == SystemState::Stopped);
+        stopped.map(|system| (&*system.name, closed_until(system)))
+    }
+
     /// Lists a flow for the next report.
     pub(super) fn flow_changed(&mut self, index: FlowIndex) {
         if let Some(flow) = self.flows.get_mut(index)
@@ -95,8 +102,9 @@ impl Dispatcher {
         let throughput = flow.known.ended.per_second();
         let goes = !matches!(state, FlowState::Stopped | FlowState::DisabledManually) && throughput > 0.01;
         let systems = flow.links.iter().filter_map(|link| self.systems.get(link.system));
-        let of_systems = systems.clone().filter_map(System::limit);
+        let of_systems = self.limiting_systems(flow).filter_map(System::limit);
         let own = flow.control.limit(flow.bounds);
+        let name = |system| Some(self.systems.get(system)?.name.to_string());
         FlowRecord {
             flow: flow.name.to_string(),
             state,
@@ -127,13 +135,21 @@ impl Dispatcher {
                 "control": flow.control.remember(),
                 "stages": flow.known.stages.remember(),
                 "waits": flow.known.waits.remember(),
+                "calling": flow.remember_stages(name),
             }),
         }
     }
 
-    /// The systems that a flow calls and that are left alone now.
+    /// The systems whose limits bound a flow.
+    fn limiting_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
+        let bounding = flow.links.iter().filter(|link| !link.is_called_rarely(flow));
+        bounding.filter_map(|link| self.systems.get(link.system))
+    }
+
+    /// The systems that keep a flow from going on: most of its stages call them, and they are left alone now.
     fn away_systems(&self, flow: &Flow) -> impl Iterator<Item = &System> {
-        flow.links.iter().filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
+        let mostly = flow.links.iter().filter(|link| link.is_called_mostly(flow));
+        mostly.filter_map(|link| self.systems.get(link.system)).filter(|system| system.is_away())
     }
 
     /// Time of the slowest of the systems whose open requests count against the limit of a flow.
@@ -150,7 +166,6 @@ impl Dispatcher {
     }
 
     fn flow_state(&self, flow: &Flow) -> FlowState {
-        let systems = || flow.links.iter().filter_map(|link| self.systems.get(link.system));
         let away = || self.away_systems(flow);
         let tries = |phase| matches!(phase, Phase::Probing(_));
         if flow.is_stopped {
@@ -164,7 +179,7 @@ impl Dispatcher {
         } else if away().next().is_some() {
             FlowState::Probing
         } else if flow.control.limit(flow.bounds).is_some()
-            || systems().any(|system| system.limit().is_some())
+            || self.limiting_systems(flow).any(|system| system.limit().is_some())
         {
             FlowState::Limited
         } else {
@@ -173,11 +188,6 @@ impl Dispatcher {
     }
 
     fn system_record(&self, system: &System) -> SystemRecord {
-        let closed_until = match (system.order, system.control.phase()) {
-            (Some((SystemOrder::KeepStopped, until)), _) => until,
-            (None, Phase::Stopped(until)) => Some(until),
-            _ => None,
-        };
         let names = system.flows.iter().filter_map(|flow| self.flows.get(*flow));
         SystemRecord {
             system: system.name.to_string(),
@@ -188,7 +198,7 @@ impl Dispatcher {
             limit: system.limit(),
             in_progress: system.in_use(),
             open_requests: system.open.all.value(),
-            closed_until,
+            closed_until: closed_until(system),
             stopped_since: system.control.stopped_since(),
             throughput: system.ended.per_second(),
             short_term: system.calls.short().quantiles(),
@@ -211,6 +221,15 @@ impl Dispatcher {
 /// True if no more of a flow may go, because of its limit or that of a system.
 fn is_at_limit(flow: &Flow) -> bool {
     flow.blocked_by.is_some() || !flow.control.admits(flow.in_use(), flow.bounds)
+}
+
+/// Time at which a system may be called again; `None` if it may be now, or nobody knows it.
+fn closed_until(system: &System) -> Option<Timestamp> {
+    match (system.order, system.control.phase()) {
+        (Some((SystemOrder::KeepStopped, until)), _) => until,
+        (None, Phase::Stopped(until)) => Some(until),
+        _ => None,
+    }
 }
 
 fn system_state(system: &System) -> SystemState {

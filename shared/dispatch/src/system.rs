@@ -38,7 +38,7 @@ pub(super) struct System {
     pub(super) bounds: Bounds,
     /// The operator's order that holds now, with its end.
     pub(super) order: Option<(SystemOrder, Option<Timestamp>)>,
-    /// Stages in progress of the flows that call it.
+    /// Stages in progress of the flows that call it, except of those that call it rarely.
     pub(super) stages: u32,
     /// Requests that are unanswered here.
     pub(super) open: OpenTally,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod asked;
+mod calling;
 mod known;
 mod limits;
 mod model;

@@ -133,6 +133,8 @@ struct StageRun {
     is_unsaved: bool,
     /// End of the rest of the sleeping or waiting state that was just entered.
     rest_until: Option<Timestamp>,
+    /// The hold that has just ended, until its action is carried out.
+    held: Option<ActionHold>,
 }
 
 impl Stage {
@@ -192,6 +194,7 @@ impl Stage {
             has_asked: false,
             is_unsaved: false,
             rest_until: None,
+            held: None,
         });
         let turn = given.turn(now, dice);
         run.conceal_secrets_of_scenario(&turn);

@@ -188,7 +188,8 @@ pub struct EndedStage {
     pub left_queue: Option<String>,
     /// Time that it ran.
     pub duration_ms: u64,
-    /// Time for which it was ready before it was claimed; none for one that was broken off, which says nothing about its kind.
+    /// Time for which it was ready before it was claimed; none for one that was broken off or is held before a call,
+    /// which says nothing about its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
     /// Class of the error, if it ended by one.

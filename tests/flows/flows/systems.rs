@@ -47,6 +47,33 @@ async fn dsp_16_a_system_that_asks_to_be_left_alone_is_left_alone_by_all_and_nob
 }
 
 #[tokio::test]
+async fn dsp_16_orders_that_do_not_call_a_closed_system_go_on_beside_one_that_does() {
+    let named = "systems: {named: [{name: rare, path: /rare}]}\n";
+    let engine = Installation::configured("dsp_16_rare", named).await;
+    let headers = vec![("retry-after".to_owned(), "600".to_owned())];
+    let later = Step { then: Then::Answer { status: 429, headers, body: json!({}) }, ..Step::fine() };
+    engine.world().program(Program::at("/rare").first(1, &later));
+    let rarely = "choose: [{when: 'params.rare', actions: [{http: {url: \"${config.demo}/rare\"}}]}]";
+    engine.actions("mixed", &format!("- {rarely}\n{}", call("/often"))).await;
+    let order = |id: String, rare: bool| json!({"id": id, "scenario": "mixed", "params": {"rare": rare}});
+    engine.run(order("closes".to_owned(), true), "fail").await;
+    engine.accepted(order("held".to_owned(), true)).await;
+    engine.reach("held", "wait").await;
+    for n in 0..5 {
+        engine.accepted(order(format!("o{n}"), false)).await;
+    }
+    for n in 0..5 {
+        engine.reach(&format!("o{n}"), "success").await;
+    }
+    assert_eq!(engine.world().calls("/rare").len(), 1, "the system is left alone all the while");
+    assert_eq!(reason(&engine, "held").await, "system");
+    until("the flow is shown as open", PATIENCE, async || {
+        engine.get("/v1/flows/mixed").await.unwrap().body["state"] == "enabled"
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn dsp_16_a_callback_over_http_or_amqp_closes_its_system_for_all_and_nobody_loses_an_attempt() {
     let engine = Installation::start("dsp_16_callback").await;
     engine.scenario("asks", &asking("/slow", "10m")).await;
@@ -102,7 +129,10 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_releases_it() {
     .await;
     engine.actions("bills", &call("/billing/pay")).await;
     engine.actions("middle", &format!("{}\n{}", call("/elsewhere"), call("/billing/pay"))).await;
-    engine.run(json!({"id": "before", "scenario": "bills"}), "success").await;
+    // A flow stands still for a system that most of its stages are known to call.
+    for n in 0..12 {
+        engine.run(json!({"id": format!("before-{n}"), "scenario": "bills"}), "success").await;
+    }
     until("the system is known", PATIENCE, async || {
         engine.get("/v1/systems/billing").await.unwrap().body["state"] == "healthy"
     })
@@ -131,11 +161,52 @@ async fn dsp_16_an_operator_keeps_a_system_stopped_and_releases_it() {
     })
     .await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(engine.world().calls("/billing/pay").len(), 1);
+    assert_eq!(engine.world().calls("/billing/pay").len(), 12);
     let shown = engine.get("/v1/systems").await.unwrap().success().unwrap();
     let billing = shown["items"].as_array().unwrap().iter().find(|one| one["system"] == "billing").unwrap();
     assert_eq!(billing["order"]["order"], "keep_stopped", "{shown}");
     engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();
     engine.reach("held", "success").await;
     engine.reach("middle", "success").await;
+}
+
+#[tokio::test]
+async fn dsp_16_a_system_that_hangs_is_stopped_long_before_its_calls_time_out() {
+    let engine = Installation::start("dsp_16_hangs").await;
+    let call = "- http: {method: POST, url: \"${config.demo}/hangs\", timeout: 2m}";
+    engine.actions("hangs", call).await;
+    // The workers know a system after 50 answers.
+    for n in 0..60 {
+        engine.accepted(json!({"id": format!("well-{n}"), "scenario": "hangs"})).await;
+    }
+    for n in 0..60 {
+        engine.reach(&format!("well-{n}"), "success").await;
+    }
+    let (release, hold) = tokio::sync::watch::channel(false);
+    let hangs = Step { hold: Some(hold), ..Step::fine() };
+    engine.world().program(Program::at("/hangs").then(hangs));
+    let known = engine.world().calls("/hangs").len();
+    for n in 0..6 {
+        engine.accepted(json!({"id": format!("hangs-{n}"), "scenario": "hangs"})).await;
+    }
+    until("the flow is stopped", PATIENCE, async || {
+        let flow = engine.get("/v1/flows/hangs").await.unwrap().body;
+        matches!(flow["state"].as_str(), Some("stopped" | "probing"))
+    })
+    .await;
+    let order = engine.order("hangs-0").await.unwrap();
+    assert_eq!(order["status"], "running", "no call has timed out: {order}");
+    // What comes now waits, but for a few probes.
+    for n in 0..40 {
+        engine.accepted(json!({"id": format!("waits-{n}"), "scenario": "hangs"})).await;
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let called = engine.world().calls("/hangs").len() - known;
+    assert!(called <= 6 + 16, "{called} calls of a system that hangs");
+    // It answers after all: nothing was lost, and no attempt.
+    release.send(true).unwrap();
+    for name in (0..6).map(|n| format!("hangs-{n}")).chain((0..40).map(|n| format!("waits-{n}"))) {
+        let order = engine.reach(&name, "success").await;
+        assert_eq!(order["retries"].as_i64().unwrap_or(0), 0, "{order}");
+    }
 }

@@ -263,6 +263,7 @@ impl Leading {
                 kind: CallKind::Asynchronous,
                 outcome: CallOutcome::Answered,
                 count: 1,
+                stages: 0,
                 latencies,
                 retry_after: None,
             };

@@ -35,9 +35,15 @@ pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) 
         kind: CallKind::Direct,
         outcome,
         count,
+        stages: count,
         latencies: Latencies::of_counts([(step, count)]),
         retry_after: None,
     }
+}
+
+/// Calls of one system and no other, of so many stages that the flow is known for it.
+pub(super) fn caller(flow: &str, system: &str) -> CallSamples {
+    CallSamples { stages: 20, ..calls(flow, system, CallOutcome::Answered, 1) }
 }
 
 pub(super) fn failed(class: &str) -> CallOutcome {
@@ -254,7 +260,7 @@ fn dsp_9_policies_go_by_scenario() {
 fn dsp_16_retry_after_closes_a_system_for_all_flows_that_call_it() {
     let mut dispatcher = dispatcher(settings(100, 100));
     for flow in ["order", "other"] {
-        tell(&mut dispatcher, calls(flow, "stock", CallOutcome::Answered, 1), 0);
+        tell(&mut dispatcher, caller(flow, "stock"), 0);
     }
     let busy = CallSamples {
         retry_after: Some(Duration::from_secs(3 * 3600)),
@@ -277,6 +283,7 @@ fn dsp_16_retry_after_closes_a_system_for_all_flows_that_call_it() {
 fn dsp_16_the_order_of_an_operator_goes_before_what_was_learnt() {
     let mut dispatcher = dispatcher(settings(100, 100));
     let busy = CallSamples {
+        stages: 20,
         retry_after: Some(Duration::from_secs(100)),
         ..calls("order", "stock", failed("busy"), 1)
     };
@@ -303,7 +310,7 @@ fn dsp_16_the_order_of_an_operator_goes_before_what_was_learnt() {
 fn dsp_16_flows_that_call_one_system_share_its_limit() {
     let mut dispatcher = dispatcher(with(rules(DistributionMode::LimitedFlows), &["stock"]));
     for flow in ["order", "other", "third"] {
-        tell(&mut dispatcher, calls(flow, "stock", CallOutcome::Answered, 1), 0);
+        tell(&mut dispatcher, caller(flow, "stock"), 0);
     }
     let busy = CallSamples {
         retry_after: Some(Duration::from_secs(1)),

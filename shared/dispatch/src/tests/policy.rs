@@ -333,6 +333,7 @@ pub(super) fn calls(flow: &str, system: usize, outcome: CallOutcome) -> CallSamp
         kind: CallKind::Direct,
         outcome,
         count: 1,
+        stages: 1,
         latencies,
         retry_after: None,
     }

@@ -81,6 +81,7 @@ fn called(number: usize, flow: Busy) -> CallSamples {
         kind: if is_direct { CallKind::Direct } else { CallKind::Asynchronous },
         outcome: CallOutcome::Answered,
         count: 1,
+        stages: 1,
         latencies: Latencies::of_counts([(step_of(took), 1)]),
         retry_after: None,
     }
@@ -143,6 +144,8 @@ fn shared(flows: &[Busy], limit: u32, batch: u64, tenths: u64) -> Vec<u64> {
                     measured: Some(measured),
                 };
                 dispatcher.handle(event, now);
+                let stage = CallSamples { outcome: CallOutcome::Declined, ..called(flow, flows[flow]) };
+                dispatcher.handle(DispatchEvent::Called(vec![stage]), now);
                 if flows[flow].answers > 0 {
                     dispatcher.handle(moved(flow, 1), now);
                     open.push((tenth + flows[flow].answers, flow));

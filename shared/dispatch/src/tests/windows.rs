@@ -46,6 +46,7 @@ fn calling() -> Dispatcher {
         kind: CallKind::Direct,
         outcome: CallOutcome::Answered,
         count: 1,
+        stages: 200,
         latencies: Latencies::of_counts([(step_of(Duration::from_millis(100)), 1)]),
         retry_after: None,
     };

@@ -3,7 +3,7 @@
 use pagurus_domain::system::CallKind;
 
 use super::super::*;
-use super::limits::{calls, measured, tell};
+use super::limits::{caller, calls, measured, tell};
 use super::requests::asks;
 use super::*;
 
@@ -13,7 +13,7 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
     let sent = CallSamples { kind: CallKind::Asynchronous, ..calls("order", "stock", CallOutcome::Sent, 4) };
     tell(&mut dispatcher, sent, 0);
     asks(&mut dispatcher, 4, 0);
-    tell(&mut dispatcher, calls("other", "stock", CallOutcome::Answered, 1), 0);
+    tell(&mut dispatcher, caller("other", "stock"), 0);
     let callback = CallSamples {
         kind: CallKind::Asynchronous,
         retry_after: Some(Duration::from_secs(30)),
@@ -28,6 +28,7 @@ fn dsp_16_callbacks_and_actors_close_a_system_too_and_nothing_else_is_learnt_fro
     assert_eq!(polled(&mut dispatcher, 2), NOBODY, "closed for all that call it");
 
     let decision = CallSamples {
+        stages: 20,
         retry_after: Some(Duration::from_secs(30)),
         ..calls("third", "actor:scoring", CallOutcome::Declined, 1)
     };

@@ -22,6 +22,8 @@ pub struct CallSamples {
     pub outcome: CallOutcome,
     /// Number of calls.
     pub count: u32,
+    /// Number of stages that made them, or were held before them. A stage counts once for each system.
+    pub stages: u32,
     /// Time that they took: of asynchronous ones, from the sending to the callback.
     pub latencies: Latencies,
     /// The longest time after which the system said that it is to be called again.
@@ -37,7 +39,7 @@ pub enum CallKind {
     Asynchronous,
 }
 
-/// Outcome of a call. A business failure, which no rule gives a class, is reported nowhere: it is no sample.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CallOutcome {
     /// Sent, and the answer will come by callback.
@@ -46,8 +48,11 @@ pub enum CallOutcome {
     Answered,
     /// Failed for a technical reason.
     Failed(CallFailure),
-    /// Answered in a way from which nothing is learnt. Reported only where the system said when it is to be called again.
+    /// Answered in a way from which nothing is learnt: a business failure, which no rule gives a class, or the decision of an
+    /// actor that said when it is to be called again.
     Declined,
+    /// Not made: the stage is held, because the system is to be left alone.
+    Held,
 }
 
 /// Technical failure of a call: by the rules of operators and scenarios, and whatever they say.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::str::FromStr as _;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::classes::{PROCESS_TIMEOUT, SCENARIO_INCOMPLETE, SCENARIO_LOOP};
 use pagurus_domain::order::stage::{Then, Wake};
 use pagurus_domain::order::{OrderError, ScenarioStatus, Status};
@@ -13,6 +13,11 @@ use super::super::source::reader::{LONGEST_CALL, LONGEST_DURATION};
 use super::super::{Action, Event, HttpAction, ScenarioKind, State, StateId, StateKind, TerminalOutcome};
 use super::snapshot::{ActionHold, Answers, EntryPoint, FailurePoint, Polling, Savepoint};
 use super::{Need, StageRun, StageTurn, Transition, error_value, later};
+
+/// A held order looks again after this part of the time for which it has been held.
+const LOOKS_AGAIN_AFTER: i64 = 4;
+/// Longest rest of a held order whose system does not say when it is to be called again.
+const LONGEST_HOLD: SignedDuration = SignedDuration::from_mins(5);
 
 impl StageRun {
     /// Does one step of the present state.
@@ -31,7 +36,7 @@ impl StageRun {
 
     /// Carries out the next action of the frame, or leaves the frame after its last.
     pub(super) fn work(&mut self, turn: &StageTurn<'_>) -> Option<Need> {
-        self.cursor.end_hold(turn.now);
+        self.held = self.cursor.end_hold(turn.now);
         if let Some(action) = self.present(turn) {
             if action.asks_the_world() && !self.has_time_for(action, turn) {
                 self.go_on_in_another_stage(turn);
@@ -102,19 +107,29 @@ impl StageRun {
         (self.cursor.error, self.cursor.failed) = (Some(error), None);
     }
 
-    /// Rests before the action under the cursor, which was not carried out.
+    /// Rests before the action under the cursor, which was not carried out. The longer it has been held there, the later it
+    /// looks again: an order of many costs little, however long the system is away.
     pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &StageTurn<'_>) {
+        let now = turn.now;
+        let first = self.held.take().filter(|hold| hold.system.is_some()).map(|hold| hold.first);
+        if first.is_none() {
+            self.sample_held(&system);
+        }
+        let first = first.unwrap_or(now);
+        let rest = SignedDuration::from_secs(now.duration_since(first).as_secs() / LOOKS_AGAIN_AFTER);
+        let rest = rest.min(LONGEST_HOLD);
+        let until = now.checked_add(rest).map_or(until, |rested| rested.max(until));
         // Its request was noted last. What an earlier attempt has sent may still be answered.
         if self.cursor.frame().retry.is_none() && self.present(turn).and_then(Action::request).is_some() {
             self.cursor.requests.pop();
         }
-        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: Some(system) });
+        self.cursor.frame_mut().held = Some(ActionHold { since: now, first, system: Some(system) });
         self.end.over(Then::Hold { until });
     }
 
     /// Ends a stage that has lasted as long as one of a sequential order may: the rest gets a stage of its own.
     fn go_on_in_another_stage(&mut self, turn: &StageTurn<'_>) {
-        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, system: None });
+        self.cursor.frame_mut().held = Some(ActionHold { since: turn.now, first: turn.now, system: None });
         self.end.over(Then::Hold { until: turn.now });
     }
 

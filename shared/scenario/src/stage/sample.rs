@@ -145,8 +145,8 @@ impl StageRun {
         });
     }
 
-    /// Samples a failed call. A business failure, which no rule gives a class, is no sample, unless the system asks to be left
-    /// alone.
+    /// Samples a failed call. From a business failure, which no rule gives a class, nothing is learnt but that the system was
+    /// called, and for how long it asks to be left alone.
     pub(super) fn sample_failure(
         &mut self,
         error: &OrderError,
@@ -208,6 +208,12 @@ impl StageRun {
         self.sample_failed(error, CallKind::Direct, FailureNature::Business, None);
     }
 
+    /// Notes that the stage was held before a call.
+    pub(super) fn sample_held(&mut self, system: &str) {
+        let (kind, outcome) = (CallKind::Direct, CallOutcome::Held);
+        self.sample(CallMade { system: system.to_owned(), kind, outcome, took: None, retry_after: None });
+    }
+
     fn sample_failed(
         &mut self,
         error: &OrderError,
@@ -221,7 +227,6 @@ impl StageRun {
             FailureNature::BuiltIn(built_in) => {
                 CallOutcome::Failed(CallFailure { class, built_in: Some(built_in) })
             }
-            FailureNature::Business if class.is_none() && retry_after.is_none() => return,
             FailureNature::Business if class.is_none() => CallOutcome::Declined,
             FailureNature::Business | FailureNature::Technical => {
                 CallOutcome::Failed(CallFailure { class, built_in: None })

@@ -335,9 +335,9 @@ impl Snapshot {
     }
 
     /// Ends the hold: the action at which the order was held is carried out after all. The time that passed is nobody's
-    /// failure: it counts in no cycle.
-    pub(super) fn end_hold(&mut self, now: Timestamp) {
-        let Some(hold) = self.frame_mut().held.take() else { return };
+    /// failure: it counts in no cycle. Returns the hold, if there was one.
+    pub(super) fn end_hold(&mut self, now: Timestamp) -> Option<ActionHold> {
+        let hold = self.frame_mut().held.take()?;
         let held = now.duration_since(hold.since).max(SignedDuration::ZERO);
         self.frame_mut().retry.iter_mut().for_each(|retry| retry.cycle.shift(held));
         if self.handling.is_none() {
@@ -347,6 +347,7 @@ impl Snapshot {
             *since = since.checked_add(held).unwrap_or(now).min(now);
             *until = (*until).max(*since);
         }
+        Some(hold)
     }
 
     /// Keeps what a script said by `result(…)`, `message(…)` and `answer(…)`; an answer to nobody is lost.

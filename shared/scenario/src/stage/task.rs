@@ -197,7 +197,7 @@ impl StageRun {
 
     /// Takes an answer to what the order awaits here, or the end of its time.
     pub(super) fn take_awaited(&mut self, wake: Wake, turn: &StageTurn<'_>) -> Option<Need> {
-        self.cursor.end_hold(turn.now);
+        self.held = self.cursor.end_hold(turn.now);
         match (self.present(turn), wake) {
             (Some(Action::Actor(actor)), Wake::Callback) => self.take_decision(actor, turn),
             (Some(Action::Actor(actor)), _) if self.is_decided(turn) => self.take_decision(actor, turn),

@@ -26,6 +26,9 @@ pub struct CallNews {
     pub built_in: Option<String>,
     /// Number of them.
     pub count: u32,
+    /// Number of stages that made them, or were held before them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stages: u32,
     /// Time that they took: counts by the step of a logarithmic scale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<(u16, u32)>,
@@ -44,6 +47,13 @@ pub enum CallNewsOutcome {
     Answered,
     /// Failed for a technical reason.
     Failed,
+    /// Not made: the stage is held.
+    Held,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A called system that is to be left alone.

@@ -43,10 +43,12 @@ impl LabNews {
         retry_after: Option<Duration>,
     ) {
         let (number, class) = match &outcome {
-            CallOutcome::Sent | CallOutcome::Declined => (0, None),
+            CallOutcome::Sent | CallOutcome::Declined | CallOutcome::Held => (0, None),
             CallOutcome::Answered => (1, None),
             CallOutcome::Failed(failure) => (2, failure.class.clone()),
         };
+        // A callback comes when the stage that called is over.
+        let is_called = kind == CallKind::Direct || outcome == CallOutcome::Sent;
         let key = (Arc::clone(flow), Arc::from(system), kind == CallKind::Direct, number, class);
         let system = Arc::clone(&key.1);
         let samples = self.samples.entry(key).or_insert_with(|| CallSamples {
@@ -56,10 +58,12 @@ impl LabNews {
             kind,
             outcome,
             count: 0,
+            stages: 0,
             latencies: Latencies::default(),
             retry_after: None,
         });
         samples.count += 1;
+        samples.stages += u32::from(is_called);
         samples.latencies.note(took);
         samples.retry_after = samples.retry_after.max(retry_after);
     }

@@ -110,6 +110,8 @@ pub struct Frame {
 pub struct ActionHold {
     /// Start of the hold.
     pub since: Timestamp,
+    /// Start of the first of the holds that followed each other here.
+    pub first: Timestamp,
     /// The called system that must be left alone; `None` if the stage has only lasted as long as one may, and
     /// in positions that were stored before systems were noted.
     pub system: Option<String>,

@@ -19,7 +19,7 @@ impl Snapshot {
         let frames = [Some(&mut self.main), self.handling.as_mut().map(|call| &mut call.frame)];
         for frame in frames.into_iter().flatten() {
             frame.rest.iter_mut().for_each(|rest| moved(&mut rest.until));
-            frame.held.iter_mut().for_each(|hold| moved(&mut hold.since));
+            frame.held.iter_mut().flat_map(|hold| [&mut hold.since, &mut hold.first]).for_each(moved);
         }
     }
 }
@@ -46,7 +46,7 @@ mod tests {
             task: Some(TaskTimes { work_ms: 1, ends_at: Some(at(50)) }),
         });
         snapshot.main.rest = Some(Rest { status: Status::Wait, until: at(60), error: None });
-        snapshot.main.held = Some(ActionHold { since: at(70), system: None });
+        snapshot.main.held = Some(ActionHold { since: at(70), first: at(65), system: None });
         let before = snapshot.clone();
         snapshot.shift(SignedDuration::from_secs(100));
         assert_eq!(snapshot.retry_time.span, Some((at(110), at(120))));
@@ -54,7 +54,7 @@ mod tests {
         let awaiting = snapshot.visit.awaiting.as_ref().unwrap();
         assert_eq!((awaiting.queued_at, awaiting.task.unwrap().ends_at), (at(140), Some(at(150))));
         assert_eq!(snapshot.main.rest.as_ref().map(|rest| rest.until), Some(at(160)));
-        assert_eq!(snapshot.main.held, Some(ActionHold { since: at(170), system: None }));
+        assert_eq!(snapshot.main.held, Some(ActionHold { since: at(170), first: at(165), system: None }));
         snapshot.shift(SignedDuration::from_secs(-100));
         assert_eq!(snapshot, before);
     }

@@ -157,6 +157,7 @@ impl<M: SerializeMap> SnapshotFields<M> {
 
     fn put_hold(&mut self, hold: Option<&ActionHold>) -> Result<(), M::Error> {
         self.put("held", &hold.map(|hold| hold.since))?;
+        self.put("firstHeld", &hold.filter(|hold| hold.first != hold.since).map(|hold| hold.first))?;
         self.put("heldFor", &hold.and_then(|hold| hold.system.as_deref()))
     }
 }
@@ -252,8 +253,8 @@ impl SnapshotReader {
 
     fn hold(&mut self) -> serde_json::Result<Option<ActionHold>> {
         let since: Option<Timestamp> = self.take("held")?;
-        let system = self.take("heldFor")?;
-        Ok(since.map(|since| ActionHold { since, system }))
+        let (first, system): (Option<Timestamp>, _) = (self.take("firstHeld")?, self.take("heldFor")?);
+        Ok(since.map(|since| ActionHold { since, first: first.unwrap_or(since), system }))
     }
 
     fn handling(mut self, main: &mut Frame, moved: &mut Option<Value>) -> serde_json::Result<Box<Handling>> {

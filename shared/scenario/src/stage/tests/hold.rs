@@ -49,6 +49,25 @@ fn dsp_16_what_is_held_loses_no_attempt_and_no_time_of_its_cycle() {
 }
 
 #[test]
+fn dsp_16_an_order_that_is_held_for_long_looks_again_the_later_and_counts_once() {
+    let answers: Vec<&str> =
+        ["200 {\"id\": 5}"].into_iter().chain(std::iter::repeat_n("held 4s", 40)).chain(["200"]).collect();
+    let played = play(TWO, &answers);
+    assert!(played.statuses().ends_with("wait, success"), "{}", played.statuses());
+    let rests: Vec<i64> = played.ends[..40]
+        .windows(2)
+        .filter_map(|ends| Some(ends[1].then.due_at()?.duration_since(ends[0].then.due_at()?).as_secs()))
+        .collect();
+    assert_eq!(rests[..7], [4, 4, 4, 4, 5, 6, 7], "a quarter of the time, and never less than it has to");
+    assert_eq!(rests.last(), Some(&300), "{rests:?}");
+    let held = |end: &&StageEnd| end.calls.iter().any(|call| call.outcome == CallOutcome::Held);
+    assert_eq!(played.ends.iter().filter(held).count(), 1, "looking again is no further call");
+    // Once it is called, a later hold is another one.
+    let played = play(TWO, &["200 {\"id\": 5}", "held 2h", "503", "held 4s", "200"]);
+    assert_eq!(played.ends.iter().filter(held).count(), 2);
+}
+
+#[test]
 fn dsp_16_a_sequential_order_keeps_its_queue_and_its_time_to_hold_it() {
     let played = Play::of(TWO).sequential().go(&["200 {\"id\": 5}", "503", "held 2h", "503", "200"]);
     assert_eq!(played.statuses(), "retry, wait, retry, success", "an hour of retries is allowed");

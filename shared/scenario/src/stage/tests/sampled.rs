@@ -21,12 +21,13 @@ sync:
           down: {exceptions: [{name_keyword: ConnectError}]}
 "#;
 
-/// Outcome of the only call as a text: `class/built-in`, `declined`, `answered`, or nothing where there is no sample.
+/// Outcome of the only call as a text: `class/built-in`, `declined` or `answered`.
 fn sampled(play: Play, answer: &str) -> String {
     let played = play.go(&[answer]);
     let text = |call: &CallMade| match &call.outcome {
         CallOutcome::Answered => "answered".to_owned(),
         CallOutcome::Declined => "declined".to_owned(),
+        CallOutcome::Held => "held".to_owned(),
         CallOutcome::Sent => "sent".to_owned(),
         CallOutcome::Failed(failure) => {
             let built_in = failure.built_in.map_or("-", BuiltInClass::as_str);
@@ -51,7 +52,7 @@ fn dsp_4_failures_of_the_built_in_classes_are_samples_without_any_rule() {
         ("500", "-/-"),
         ("501 retry-after=5", "-/-"),
         // The system is well.
-        ("404", ""),
+        ("404", "declined"),
     ];
     for (answer, expected) in cases {
         let without = Play::of(ONE).errors("sync: {mode: retry}");

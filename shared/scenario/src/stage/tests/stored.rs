@@ -135,7 +135,11 @@ fn frames() -> BoxedStrategy<Frame> {
     });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
     let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each), so_far);
-    let hold = (time(), option::of(word())).prop_map(|(since, system)| ActionHold { since, system });
+    let hold = (time(), time(), option::of(word())).prop_map(|(since, first, system)| ActionHold {
+        since,
+        first,
+        system,
+    });
     (0..9_usize, answers(), steps, option::of(retry), option::of(rest), option::of(hold))
         .prop_map(
             |(action, answers, (parallel_done, answered, each, (numbers, so_far)), retry, rest, held)| {

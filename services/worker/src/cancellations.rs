@@ -126,7 +126,7 @@ async fn carry_out(
     }
     let asked = format!("{} {}", call.method, system);
     let share = worker.memory.share();
-    let answered = worker.outbound.request(call, None, &share).await;
+    let answered = worker.outbound.request(call, None, None, &share).await;
     write(worker, one, judged(&stored, &asked, answered)).await
 }
 

@@ -31,6 +31,7 @@ use pagurus_wire::message::Left;
 use crate::claim::ClaimedStage;
 use crate::clock::StageClock;
 use crate::finish::{self, StageFinish, StageOutline};
+use crate::hanging::Caller;
 use crate::memory::Share;
 use crate::progress::{Pace, Stale};
 use crate::trouble::StageTrouble;
@@ -236,7 +237,7 @@ async fn drive(
             }
             (None, need) => {
                 worker.held.note((claimed.head.no, claimed.attempt), stage.asking());
-                ask(worker, claimed, need, &share, span.context()).await?
+                ask(worker, claimed, &reference.name, need, &share, span.context()).await?
             }
         };
         let (now, dice) = (clock.now(), rand::random());
@@ -284,10 +285,12 @@ fn resume(
 async fn ask(
     worker: &Worker,
     claimed: &Claimed,
+    scenario: &str,
     need: Need,
     share: &Share,
     trace: Option<&TraceContext>,
 ) -> Result<Answer, Stale> {
+    let by = Caller { flow: &claimed.flow, scenario };
     Ok(match need {
         Need::Register { name, visit, action, hand_out, task, cancel } => {
             let request = NewRequest {
@@ -303,9 +306,9 @@ async fn ask(
             };
             Box::pin(register(worker, claimed, request)).await?
         }
-        Need::Http(call) => worker.outbound.http(call, trace, share).await,
+        Need::Http(call) => worker.outbound.http(call, by, trace, share).await,
         Need::Parallel(calls) => {
-            let made = calls.into_iter().map(|call| worker.outbound.request(call, trace, share));
+            let made = calls.into_iter().map(|call| worker.outbound.request(call, Some(by), trace, share));
             Answer::Parallel(Box::pin(futures_util::future::join_all(made)).await)
         }
         Need::Publish(message) => Box::pin(worker.outbound.publish(&message, trace)).await,

@@ -13,6 +13,7 @@ mod closed;
 mod drain;
 mod drive;
 mod finish;
+mod hanging;
 mod heads;
 mod held;
 mod memory;
@@ -152,6 +153,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     });
     host.start("reconcile", reconcile::Reconcile::new(worker.clone()));
     host.start("cancellations", cancellations::Cancellations::new(worker.clone()));
+    host.start("hanging calls", hanging::ReportLate(worker.clone()));
     host.start("asking", asking::ShowAsking::new(worker.clone()));
     // Hand-outs that are sent before the queue is there would be lost, and found again late.
     while !consumer.is_consuming() {

@@ -17,6 +17,7 @@ use pagurus_runtime::traces::TraceSpan;
 use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response, SECRET_KEPT};
 use pagurus_scenario::xml;
 
+use crate::hanging::{Caller, OpenCallGuard, OpenCalls};
 use crate::memory::{RESERVE, Share};
 use crate::traced;
 
@@ -28,13 +29,15 @@ pub(crate) struct Outbound {
     pub(crate) host: Host,
     /// Client, with the settings that it was made of.
     client: Mutex<(WorkerSettings, Arc<HttpClient>)>,
+    /// Calls of stages that are open.
+    pub(crate) open: OpenCalls,
 }
 
 impl Outbound {
     pub fn new(host: &Host) -> Self {
         let settings = host.settings().worker.clone();
         let client = Arc::new(client(&settings));
-        Self { client: Mutex::new((settings, client)), host: host.clone() }
+        Self { client: Mutex::new((settings, client)), host: host.clone(), open: OpenCalls::default() }
     }
 
     /// Closes connections that no call uses, until the end of the process.
@@ -56,14 +59,21 @@ impl Outbound {
     }
 
     /// Makes an HTTP request.
-    pub async fn http(&self, call: HttpCall, trace: Option<&TraceContext>, share: &Share) -> Answer {
-        self.request(call, trace, share).await.map_or_else(Answer::Failed, Answer::Response)
+    pub async fn http(
+        &self,
+        call: HttpCall,
+        by: Caller<'_>,
+        trace: Option<&TraceContext>,
+        share: &Share,
+    ) -> Answer {
+        self.request(call, Some(by), trace, share).await.map_or_else(Answer::Failed, Answer::Response)
     }
 
-    /// Makes an HTTP request. Returns an answer of whatever status, or why none came.
+    /// Makes an HTTP request, for a stage or for nobody. Returns an answer of whatever status, or why none came.
     pub async fn request(
         &self,
         call: HttpCall,
+        by: Option<Caller<'_>>,
         trace: Option<&TraceContext>,
         share: &Share,
     ) -> Result<Response, HttpFailure> {
@@ -73,11 +83,15 @@ impl Outbound {
         let settings = self.host.settings();
         let named = call.system_by(&settings.systems.names);
         let timeout = call.timeout;
-        let room = CallRoom { share, waits: AtomicBool::new(false) };
+        let open = by.and_then(|by| self.open.open(&named, by, begun));
+        let room = CallRoom { share, waits: AtomicBool::new(false), open: open.as_ref() };
         // The deadline holds for the whole call, body included.
         let answered =
             tokio::time::timeout(timeout, self.send(&settings.worker, call, &mut span, begun, &room)).await;
         let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
+        if let (Some(open), Ok(response)) = (&open, &answer) {
+            open.answered(response.duration, Instant::now());
+        }
         traced::answered(&mut span, &answer);
         let outcome = match &answer {
             Ok(response) => match response.status {
@@ -227,6 +241,7 @@ struct CallRoom<'a> {
     share: &'a Share,
     /// True if it waits for room now.
     waits: AtomicBool,
+    open: Option<&'a OpenCallGuard<'a>>,
 }
 
 impl CallRoom<'_> {
@@ -234,6 +249,10 @@ impl CallRoom<'_> {
         self.waits.store(true, Ordering::Relaxed);
         let taken = self.share.more(bytes).await;
         self.waits.store(false, Ordering::Relaxed);
+        // It goes out only now, or the system has answered. Nobody but this worker made it wait.
+        if let Some(open) = self.open {
+            open.restart(Instant::now());
+        }
         taken.map_err(|error| failure(&["HttpError", "BodyError"], error.to_string()))
     }
 

@@ -1,15 +1,18 @@
 //! Notices to the workers about systems that are closed, or open by decision: sent on each change, and repeated as long as
 //! there is one, because a worker that starts has heard none.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_dispatch::Closure;
 use pagurus_domain::flow::{SystemOrder, SystemOverride};
 use pagurus_domain::number::saturated;
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
 
-/// Shortest interval between two notices: systems that are probed open and close all the time.
+/// Closed systems from which on a notice is long.
+const MANY: usize = 100;
+/// Shortest interval between two long notices: systems that are probed open and close all the time.
 const NOT_BEFORE: Duration = Duration::from_millis(100);
 /// Interval between two notices while there is something to say.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -22,7 +25,16 @@ const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(3);
 pub(crate) struct ClosedSystems {
     /// Decisions that a system is called whatever it answers, also those for later.
     forced: Vec<SystemOverride>,
-    said: Option<(Instant, Vec<String>, Vec<String>)>,
+    said: Option<SaidNotice>,
+}
+
+/// The notice that was sent last.
+#[derive(Debug)]
+struct SaidNotice {
+    at: Instant,
+    /// Closed systems; true for those that are probed.
+    closed: Vec<(String, bool)>,
+    open: Vec<String>,
 }
 
 impl ClosedSystems {
@@ -36,27 +48,32 @@ impl ClosedSystems {
 
     /// Has the notice sent at once, if it says anything: there may be workers that have not heard it.
     pub fn repeat(&mut self) {
-        self.said.take_if(|(_, closed, open)| !closed.is_empty() || !open.is_empty());
+        self.said.take_if(|said| !said.closed.is_empty() || !said.open.is_empty());
     }
 
-    /// Returns the notice that is to be sent now, of these closed systems, each with its end where that is known; `None` if nothing
-    /// has changed and it is not time to repeat it.
+    /// Returns the notice that is to be sent now, of these closed systems; `None` if nothing has changed and it is not time to
+    /// repeat it.
     pub fn word<'a>(
         &mut self,
-        closed: impl IntoIterator<Item = (&'a str, Option<Timestamp>)>,
+        closed: impl IntoIterator<Item = Closure<'a>>,
         now: Timestamp,
         at: Instant,
     ) -> Option<SystemsClosed> {
-        let closed: BTreeMap<&str, Option<Timestamp>> = closed.into_iter().collect();
-        let names: Vec<String> = closed.keys().map(|name| (*name).to_owned()).collect();
+        let closed: BTreeSet<Closure<'_>> = closed.into_iter().collect();
+        let names: Vec<(String, bool)> =
+            closed.iter().map(|closure| (closure.system.to_owned(), closure.is_probed)).collect();
         let holds = |one: &&SystemOverride| one.from <= now && one.until.is_none_or(|until| now < until);
         let open: Vec<String> = self.forced.iter().filter(holds).map(|one| one.system.clone()).collect();
         let says_nothing = names.is_empty() && open.is_empty();
         let is_said = match &self.said {
-            Some((said, before, open_before)) => {
-                let has_changed = (before, open_before) != (&names, &open);
-                let pause = if has_changed { NOT_BEFORE } else { AGAIN_AFTER };
-                (says_nothing && !has_changed) || at.duration_since(*said) < pause
+            Some(said) => {
+                let has_changed = (&said.closed, &said.open) != (&names, &open);
+                let pause = match has_changed {
+                    true if names.len() < MANY => Duration::ZERO,
+                    true => NOT_BEFORE,
+                    false => AGAIN_AFTER,
+                };
+                (says_nothing && !has_changed) || at.duration_since(said.at) < pause
             }
             // Workers may know more from the dispatcher before this one.
             None => false,
@@ -64,14 +81,16 @@ impl ClosedSystems {
         if is_said {
             return None;
         }
-        self.said = Some((at, names, open.clone()));
+        self.said = Some(SaidNotice { at, closed: names, open: open.clone() });
         let left = |until: Option<Timestamp>| {
             let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
             saturated::<u64>(left.as_millis())
         };
-        let closed = closed.into_iter();
-        let closed =
-            closed.map(|(system, until)| ClosedSystem { system: system.to_owned(), left_ms: left(until) });
+        let closed = closed.into_iter().map(|Closure { system, until, is_probed }| ClosedSystem {
+            system: system.to_owned(),
+            left_ms: left(until),
+            probed: is_probed,
+        });
         Some(SystemsClosed { closed: closed.collect(), open })
     }
 }
@@ -80,10 +99,14 @@ impl ClosedSystems {
 mod tests {
     use super::*;
 
+    fn stopped(system: &str) -> Closure<'_> {
+        Closure { system, until: None, is_probed: false }
+    }
+
     #[test]
     fn dsp_16_a_notice_holds_until_the_next_one_where_nobody_knows_when_the_system_opens_again() {
         let mut systems = ClosedSystems::default();
-        let word = systems.word([("billing", None)], Timestamp::UNIX_EPOCH, Instant::now());
+        let word = systems.word([stopped("billing")], Timestamp::UNIX_EPOCH, Instant::now());
         let holds_ms = word.map_or(0, |word| word.closed[0].left_ms);
         assert!(u128::from(holds_ms) > 2 * AGAIN_AFTER.as_millis(), "{holds_ms} ms");
     }
@@ -118,7 +141,7 @@ mod tests {
         let mut systems = ClosedSystems::default();
         let (begin, now) = (Instant::now(), Timestamp::UNIX_EPOCH);
         let word = |systems: &mut ClosedSystems, closed: &[&'static str], seconds: u64| {
-            let closed = closed.iter().map(|name| (*name, None));
+            let closed = closed.iter().copied().map(stopped);
             let word = systems.word(closed, now, begin + Duration::from_secs(seconds))?;
             Some(word.closed.into_iter().map(|closed| closed.system).collect::<Vec<_>>())
         };
@@ -135,18 +158,19 @@ mod tests {
     }
 
     #[test]
-    fn dsp_16_a_change_is_said_soon_and_at_once_where_somebody_waits_for_it() {
-        let (mut systems, begin) = (ClosedSystems::default(), Instant::now());
-        let said = |systems: &mut ClosedSystems, name: &'static str, ms: u64| {
-            let at = begin + Duration::from_millis(ms);
-            systems.word([(name, None)], Timestamp::UNIX_EPOCH, at).is_some()
+    fn dsp_16_a_change_is_said_at_once_and_a_long_list_is_not_said_all_the_time() {
+        let begin = Instant::now();
+        let names: Vec<String> = (0..MANY + 1).map(|no| format!("system-{no}")).collect();
+        let mut systems = ClosedSystems::default();
+        let mut said = |count: usize, ms: u64| {
+            let closed = names[..count].iter().map(|name| stopped(name));
+            systems.word(closed, Timestamp::UNIX_EPOCH, begin + Duration::from_millis(ms)).is_some()
         };
-        assert!(said(&mut systems, "billing", 0));
-        assert!(!said(&mut systems, "crm", 50) && said(&mut systems, "crm", 100));
-        assert!(!said(&mut systems, "crm", 1000) && said(&mut systems, "crm", 1100));
+        assert!(said(1, 0) && said(2, 1) && !said(2, 2), "a short one");
+        assert!(said(MANY, 200) && !said(MANY + 1, 250) && said(MANY + 1, 300), "a long one");
         systems.decided(&[]);
-        assert!(said(&mut systems, "billing", 1101));
-        systems.repeat();
-        assert!(said(&mut systems, "billing", 1102));
+        let closed = names.iter().map(|name| stopped(name));
+        let at = begin + Duration::from_millis(301);
+        assert!(systems.word(closed, Timestamp::UNIX_EPOCH, at).is_some(), "somebody waits for it");
     }
 }

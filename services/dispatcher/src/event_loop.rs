@@ -229,7 +229,7 @@ impl EventLoop<'_> {
 
     /// Notifies all workers which systems are closed or forced open, where that has changed or is to be repeated.
     async fn tell_workers(&mut self, now: Timestamp) {
-        let closed = self.dispatcher.stopped_systems();
+        let closed = self.dispatcher.closed_systems();
         if let Some(word) = self.closed.word(closed, now, Instant::now()) {
             runtime_news::tell_workers(self.host, work::SYSTEMS, &word).await;
         }

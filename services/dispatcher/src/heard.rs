@@ -29,6 +29,8 @@ pub(crate) fn ready_news(metrics: &Metrics, news: ReadyNews) -> Option<Ready> {
 
 /// Sums of calls as news tells them.
 pub(crate) fn samples(news: CallNews) -> CallSamples {
+    let is_made = !news.asynchronous || news.outcome == CallNewsOutcome::Sent;
+    let stages = news.stages.unwrap_or(if is_made { news.count } else { 0 });
     CallSamples {
         flow: news.flow.into(),
         scenario: news.scenario.into(),
@@ -37,7 +39,7 @@ pub(crate) fn samples(news: CallNews) -> CallSamples {
         outcome: match news.outcome {
             CallNewsOutcome::Sent => CallOutcome::Sent,
             CallNewsOutcome::Answered => CallOutcome::Answered,
-            CallNewsOutcome::Held => CallOutcome::Held,
+            CallNewsOutcome::Failed if news.held => CallOutcome::Held,
             CallNewsOutcome::Failed if news.class.as_deref() == Some("") && news.built_in.is_none() => {
                 CallOutcome::Declined
             }
@@ -48,7 +50,7 @@ pub(crate) fn samples(news: CallNews) -> CallSamples {
             }),
         },
         count: news.count,
-        stages: news.stages,
+        stages,
         latencies: Latencies::of_counts(news.took),
         retry_after: news.retry_after_ms.map(Duration::from_millis),
     }

@@ -20,9 +20,9 @@ use crate::Worker;
 /// Interval between two looks. A call is reported at the second look that finds it late, so that a worker that stood still
 /// itself takes in the answers first.
 const EVERY: Duration = Duration::from_millis(250);
-/// No call is late before.
-const SHORTEST: Duration = Duration::from_secs(1);
-/// A late call takes this many times longer than 99 of 100.
+/// No call is late before: systems stand still for a moment when they collect garbage or are redeployed.
+const SHORTEST: Duration = Duration::from_millis(2500);
+/// A late call takes this many times longer than 99 of 100, and longer than any.
 const LATE: f64 = 3.0;
 /// Answers from which on the times of calls are known.
 const KNOWN: f64 = 50.0;
@@ -62,7 +62,8 @@ struct SystemCalls {
 struct OpenCall {
     flow: String,
     scenario: String,
-    since: Instant,
+    /// Time since which the system has it; `None` while this worker has no room for it, or for its answer.
+    since: Option<Instant>,
     /// Number of looks that found it late.
     late: u8,
 }
@@ -88,7 +89,7 @@ impl OpenCalls {
         calls.last += 1;
         let number = calls.last;
         let (flow, scenario) = (caller.flow.to_owned(), caller.scenario.to_owned());
-        let call = OpenCall { flow, scenario, since: now, late: 0 };
+        let call = OpenCall { flow, scenario, since: Some(now), late: 0 };
         calls.systems.get_mut(system)?.open.insert(number, call);
         Some(OpenCallGuard { calls: self, system: system.to_owned(), number })
     }
@@ -117,7 +118,8 @@ impl SystemCalls {
         let Self { open, answered_at, times } = self;
         let is_late = |call: &OpenCall| {
             // Both the call and the silence of the system last for so long.
-            let since = answered_at.map_or(call.since, |at| at.max(call.since));
+            let Some(since) = call.since else { return false };
+            let since = answered_at.map_or(since, |at| at.max(since));
             let open = now.saturating_duration_since(since);
             open > SHORTEST && times.get(&call.scenario).and_then(patience).is_some_and(|most| open > most)
         };
@@ -157,7 +159,8 @@ impl SystemCalls {
 /// Returns the time after which a call of these times is late; `None` while too little is known.
 fn patience(times: &Spread) -> Option<Duration> {
     let usual = times.quantile(0.99).filter(|_| times.total() >= KNOWN)?;
-    Some(Duration::from_secs_f64(usual * LATE).max(SHORTEST))
+    let longest = times.quantile(1.0)?;
+    Some(Duration::from_secs_f64(longest.max(usual * LATE)).max(SHORTEST))
 }
 
 fn late_news(flow: String, scenario: String, system: &str) -> CallNews {
@@ -170,35 +173,40 @@ fn late_news(flow: String, scenario: String, system: &str) -> CallNews {
         class: None,
         built_in: Some(BuiltInClass::Timeout.to_string()),
         count: 0,
-        stages: 0,
+        stages: Some(0),
+        held: false,
         took: Vec::new(),
         retry_after_ms: None,
     }
 }
 
 impl OpenCallGuard<'_> {
-    /// Something came from the system, or it is called only now.
-    pub fn restart(&self, now: Instant) {
+    /// The system has the call since then, or does not have it: this worker has no room.
+    pub fn is_there_since(&self, since: Option<Instant>) {
         let mut calls = self.calls.lock();
         let call = calls.systems.get_mut(&self.system).and_then(|system| system.open.get_mut(&self.number));
         if let Some(call) = call {
-            (call.since, call.late) = (now, 0);
+            call.since = since;
         }
     }
 
-    /// The call was answered, whatever the answer says.
-    pub fn answered(&self, took: Duration, now: Instant) {
+    /// The system has answered, after this time if the answer is no error: those are quick, however long others take.
+    pub fn answered(&self, took: Option<Duration>, now: Instant) {
         if let Some(system) = self.calls.lock().systems.get_mut(&self.system) {
             system.answered_at = Some(now);
-            system.note_answer(self.number, took);
+            took.into_iter().for_each(|took| system.note_answer(self.number, took));
         }
     }
 }
 
 impl Drop for OpenCallGuard<'_> {
     fn drop(&mut self) {
-        if let Some(system) = self.calls.lock().systems.get_mut(&self.system) {
-            system.open.remove(&self.number);
+        let mut calls = self.calls.lock();
+        let Some(system) = calls.systems.get_mut(&self.system) else { return };
+        system.open.remove(&self.number);
+        // Of one that never answered nothing is known.
+        if system.open.is_empty() && system.times.is_empty() {
+            calls.systems.remove(&self.system);
         }
     }
 }
@@ -230,7 +238,7 @@ mod tests {
     fn answering(answers: u32, begin: Instant) -> OpenCalls {
         let calls = OpenCalls::default();
         for _ in 0..answers {
-            calls.open("stock", CALLER, begin).unwrap().answered(Duration::from_millis(100), begin);
+            calls.open("stock", CALLER, begin).unwrap().answered(Some(Duration::from_millis(100)), begin);
         }
         calls
     }
@@ -249,9 +257,13 @@ mod tests {
         let begin = Instant::now();
         let calls = answering(50, begin);
         let hanging = open(&calls, 6, begin);
-        assert_eq!(looks(&calls, begin, [500, 900, 1100, 1350, 1600]), [0, 0, 0, 6, 0], "at the second look");
-        let more = open(&calls, 1, begin + Duration::from_secs(2));
-        assert_eq!(looks(&calls, begin, [2900, 3250, 3500]), [0, 0, 1]);
+        assert_eq!(
+            looks(&calls, begin, [500, 2400, 2600, 2850, 3100]),
+            [0, 0, 0, 6, 0],
+            "at the second look"
+        );
+        let more = open(&calls, 1, begin + Duration::from_secs(4));
+        assert_eq!(looks(&calls, begin, [6400, 6550, 6800]), [0, 0, 1]);
         drop((hanging, more));
         assert_eq!(looks(&calls, begin, [9000, 9250]), [0, 0], "none is open");
     }
@@ -263,32 +275,48 @@ mod tests {
         for (answers, count) in [(50, 4), (49, 20), (0, 20)] {
             let calls = answering(answers, begin);
             let _open = open(&calls, count, begin);
-            assert_eq!(looks(&calls, begin, [2000, 3000, 9000]), [0, 0, 0], "{answers} {count}");
+            assert_eq!(looks(&calls, begin, [3000, 4000, 9000]), [0, 0, 0], "{answers} {count}");
         }
         let calls = answering(50, begin);
         let _open = open(&calls, 20, begin);
         for second in 1..9 {
             let now = begin + Duration::from_secs(second);
-            open(&calls, 1, now).pop().unwrap().answered(Duration::from_millis(100), now);
+            open(&calls, 1, now).pop().unwrap().answered(Some(Duration::from_millis(100)), now);
             assert_eq!(looks(&calls, begin, [1000 * second + 400, 1000 * second + 800]), [0, 0]);
         }
         // Calls of a scenario that take their time are late when they take three times as long.
         let long = Caller { scenario: "long", ..CALLER };
         let calls = answering(50, begin);
         for _ in 0..50 {
-            calls.open("stock", long, begin).unwrap().answered(Duration::from_secs(4), begin);
+            calls.open("stock", long, begin).unwrap().answered(Some(Duration::from_secs(4)), begin);
         }
         let _open: Vec<_> = (0..9).map(|_| calls.open("stock", long, begin).unwrap()).collect();
         assert_eq!(looks(&calls, begin, [5000, 11_000, 11_250, 13_000, 13_250]), [0, 0, 0, 0, 9]);
     }
 
     #[test]
-    fn dsp_16_a_call_that_waits_for_its_worker_or_is_being_answered_does_not_hang() {
+    fn dsp_16_a_call_for_which_its_worker_has_no_room_does_not_hang() {
         let begin = Instant::now();
         let calls = answering(50, begin);
         let waiting = open(&calls, 6, begin);
-        waiting.iter().for_each(|call| call.restart(begin + Duration::from_secs(3)));
-        assert_eq!(looks(&calls, begin, [3500, 3900]), [0, 0]);
-        assert_eq!(looks(&calls, begin, [4100, 4350]), [0, 6]);
+        waiting.iter().for_each(|call| call.is_there_since(None));
+        assert_eq!(looks(&calls, begin, [3000, 4000, 5000]), [0, 0, 0]);
+        waiting.iter().for_each(|call| call.is_there_since(Some(begin + Duration::from_secs(5))));
+        assert_eq!(looks(&calls, begin, [7000, 7600, 7850]), [0, 0, 6]);
+    }
+
+    #[test]
+    fn dsp_16_quick_errors_do_not_make_a_slow_system_hang() {
+        let begin = Instant::now();
+        let calls = OpenCalls::default();
+        for _ in 0..50 {
+            calls.open("stock", CALLER, begin).unwrap().answered(Some(Duration::from_secs(2)), begin);
+        }
+        for _ in 0..5000 {
+            calls.open("stock", CALLER, begin).unwrap().answered(None, begin);
+        }
+        let _open = open(&calls, 9, begin);
+        assert_eq!(looks(&calls, begin, [3000, 5000, 5500]), [0, 0, 0]);
+        assert_eq!(looks(&calls, begin, [7000, 7250]), [0, 9]);
     }
 }

@@ -90,7 +90,7 @@ impl Outbound {
             tokio::time::timeout(timeout, self.send(&settings.worker, call, &mut span, begun, &room)).await;
         let answer = answered.unwrap_or_else(|_| Err(room.timed_out(timeout)));
         if let (Some(open), Ok(response)) = (&open, &answer) {
-            open.answered(response.duration, Instant::now());
+            open.answered(Some(response.duration).filter(|_| response.status < 400), Instant::now());
         }
         traced::answered(&mut span, &answer);
         let outcome = match &answer {
@@ -247,13 +247,15 @@ struct CallRoom<'a> {
 impl CallRoom<'_> {
     async fn take(&self, bytes: usize) -> Result<(), HttpFailure> {
         self.waits.store(true, Ordering::Relaxed);
+        self.is_there_since(None);
         let taken = self.share.more(bytes).await;
         self.waits.store(false, Ordering::Relaxed);
-        // It goes out only now, or the system has answered. Nobody but this worker made it wait.
-        if let Some(open) = self.open {
-            open.restart(Instant::now());
-        }
+        self.is_there_since(Some(Instant::now()));
         taken.map_err(|error| failure(&["HttpError", "BodyError"], error.to_string()))
+    }
+
+    fn is_there_since(&self, since: Option<Instant>) {
+        self.open.into_iter().for_each(|open| open.is_there_since(since));
     }
 
     /// Returns the failure of a call whose time is over: the called system is to blame, or this worker.

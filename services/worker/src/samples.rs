@@ -45,6 +45,7 @@ impl<'a> Samples<'a> {
     pub fn news(self) -> Vec<CallNews> {
         let sums = self.sums.into_iter();
         sums.map(|((flow, scenario, system, kind, outcome), sum)| {
+            let held = *outcome == CallOutcome::Held;
             let (outcome, class, built_in) = match outcome {
                 CallOutcome::Sent => (CallNewsOutcome::Sent, None, None),
                 CallOutcome::Answered => (CallNewsOutcome::Answered, None, None),
@@ -53,7 +54,7 @@ impl<'a> Samples<'a> {
                     (CallNewsOutcome::Failed, class, failure.built_in.map(|class| class.to_string()))
                 }
                 CallOutcome::Declined => (CallNewsOutcome::Failed, Some(String::new()), None),
-                CallOutcome::Held => (CallNewsOutcome::Held, None, None),
+                CallOutcome::Held => (CallNewsOutcome::Failed, Some(String::new()), None),
             };
             CallNews {
                 flow: flow.to_owned(),
@@ -64,7 +65,8 @@ impl<'a> Samples<'a> {
                 class,
                 built_in,
                 count: sum.count,
-                stages: sum.stages,
+                stages: Some(sum.stages),
+                held,
                 took: sum.took.counts().collect(),
                 retry_after_ms: sum.retry_after_ms,
             }
@@ -106,18 +108,19 @@ mod tests {
         let news = samples.news();
         let summary: Vec<_> = news
             .iter()
-            .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), [one.count, one.stages]))
+            .map(|one| (one.flow.as_str(), one.outcome, one.class.as_deref(), [Some(one.count), one.stages]))
             .collect();
         assert_eq!(
             summary,
             [
-                ("card", CallNewsOutcome::Answered, None, [1, 1]),
-                ("card", CallNewsOutcome::Held, None, [0, 1]),
-                ("tariff", CallNewsOutcome::Answered, None, [2, 1]),
-                ("tariff", CallNewsOutcome::Failed, Some("throttling"), [2, 1]),
-                ("tariff", CallNewsOutcome::Failed, Some(""), [1, 1]),
+                ("card", CallNewsOutcome::Answered, None, [Some(1), Some(1)]),
+                ("card", CallNewsOutcome::Failed, Some(""), [Some(0), Some(1)]),
+                ("tariff", CallNewsOutcome::Answered, None, [Some(2), Some(1)]),
+                ("tariff", CallNewsOutcome::Failed, Some("throttling"), [Some(2), Some(1)]),
+                ("tariff", CallNewsOutcome::Failed, Some(""), [Some(1), Some(1)]),
             ]
         );
+        assert_eq!(news.iter().filter(|one| one.held).count(), 1);
         let after: Vec<_> = news.iter().map(|one| one.retry_after_ms).collect();
         assert_eq!(after, [None, None, None, Some(60_000), Some(9_000)]);
         let built_in: Vec<_> = news.iter().map(|one| one.built_in.as_deref()).collect();

@@ -64,7 +64,7 @@ impl Flow {
     }
 
     /// Returns the form to store: all stages, and those that called each system.
-    pub(super) fn remember_stages(&self, name: impl Fn(SystemIndex) -> Option<String>) -> Value {
+    pub(super) fn remember_callers(&self, name: impl Fn(SystemIndex) -> Option<String>) -> Value {
         let links = self.links.iter().filter_map(|link| Some((name(link.system)?, link.calling)));
         json!([self.counted, links.collect::<BTreeMap<_, _>>()])
     }
@@ -96,12 +96,12 @@ impl Dispatcher {
     }
 
     /// Takes over what a former dispatcher had counted.
-    pub(super) fn recall_stages(&mut self, index: FlowIndex, value: &Value) {
+    pub(super) fn recall_callers(&mut self, index: FlowIndex, value: &Value) {
         let Some(flow) = self.flows.get_mut(index) else { return };
-        flow.counted = value[0].as_f64().unwrap_or_default();
+        flow.counted = value[0].as_f64().unwrap_or_default().max(0.0);
         for link in &mut flow.links {
             let name = self.systems.get(link.system).map(|system| &*system.name);
-            link.calling = name.and_then(|name| value[1][name].as_f64()).unwrap_or_default();
+            link.calling = name.and_then(|name| value[1][name].as_f64()).unwrap_or_default().max(0.0);
         }
     }
 }

@@ -104,6 +104,9 @@ impl Dispatcher {
         let cost = flow.bounds.weighed(i64::try_from(micros).unwrap_or(i64::MAX)).unsigned_abs();
         for place in 0..flow.links.len() {
             let at = flow.links[place].system;
+            if flow.links[place].is_called_rarely(flow) {
+                continue;
+            }
             let Some(system) = self.systems.get_mut(at) else { continue };
             let begin = key_of(flow, at, system).0;
             // Charges since it took its place in the row stay.
@@ -118,7 +121,11 @@ impl Dispatcher {
     pub(super) fn charge(&mut self, stage: &DispatchStage, micros: i64) {
         let Some(flow) = self.flows.get_mut(stage.flow) else { return };
         let more = flow.bounds.weighed(micros);
-        flow.links.iter_mut().for_each(|link| link.paid = link.paid.saturating_add_signed(more));
+        for place in 0..flow.links.len() {
+            if !flow.links[place].is_called_rarely(flow) {
+                flow.links[place].paid = flow.links[place].paid.saturating_add_signed(more);
+            }
+        }
         self.waiting.lines().charge(stage.flow, stage.priority, more);
     }
 

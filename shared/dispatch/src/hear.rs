@@ -153,7 +153,7 @@ impl Dispatcher {
         flow.seen_at = record.seen_at;
         // If the stop has ended meanwhile, the flow begins at the initial limit.
         flow.is_stopped |= record.state == FlowState::DisabledManually;
-        self.recall_stages(index, &record.memory["calling"]);
+        self.recall_callers(index, &record.memory["calling"]);
         self.moved_flow(index);
     }
 
@@ -175,7 +175,12 @@ impl Dispatcher {
         }
         let links = self.flows.get(index).map(|flow| flow.links.clone()).unwrap_or_default();
         for link in links {
+            let is_called_mostly = self.is_called_mostly(index, link.system);
             let Some(system) = self.systems.get_mut(link.system) else { continue };
+            // The end of a stage says nothing of a system that few of them call, but for one whose calls nobody measures.
+            if !is_called_mostly && !system.calls.is_empty() {
+                continue;
+            }
             let (in_use, bounds) = (system.load(), system.bounds);
             if system.control.stage_ended(in_use, bounds, now) == super::control::ControlMove::Yes {
                 self.moved_system(link.system);

@@ -89,6 +89,7 @@ use node::Nodes;
 use progress::{StageStanding, StagesInProgress};
 use queue::Queues;
 use ready::{DispatchStage, LineEnd, ReadyStages};
+pub use report::Closure;
 use share::FairShare;
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};
@@ -148,7 +149,7 @@ pub struct Dispatcher {
     timers: BTreeSet<(Timestamp, ControlSubject)>,
     /// Subjects of which a few calls may go as probes.
     probing: BTreeSet<ControlSubject>,
-    /// The systems of whose callers nothing may go.
+    /// The systems that are left alone: nothing may go of flows that call them mostly.
     away: BTreeSet<SystemIndex>,
     /// Given to flows that stand aside because of a system.
     ranks: u64,

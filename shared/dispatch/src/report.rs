@@ -26,6 +26,17 @@ const MAX_NAMED: usize = 50;
 /// Maximum number of decisions in a record.
 const MAX_DECISIONS: usize = 20;
 
+/// A called system that is to be left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Closure<'a> {
+    /// The system.
+    pub system: &'a str,
+    /// Time at which it may be called again, where that is known.
+    pub until: Option<Timestamp>,
+    /// True while a few calls may try it.
+    pub is_probed: bool,
+}
+
 impl Dispatcher {
     /// Takes the flows that have changed since their last report, to be stored and shown.
     pub fn changed_flows(&mut self, now: Timestamp) -> Vec<FlowRecord> {
@@ -70,11 +81,14 @@ impl Dispatcher {
         records
     }
 
-    /// The systems that nobody is to call, each with its end where that is known. Those that are probed are not among them.
-    pub fn stopped_systems(&self) -> impl Iterator<Item = (&str, Option<Timestamp>)> {
+    /// The systems that nobody is to call, except for probes.
+    pub fn closed_systems(&self) -> impl Iterator<Item = Closure<'_>> {
         let away = self.away.iter().filter_map(|index| self.systems.get(*index));
-        let stopped = away.filter(|system| system_state(system) == SystemState::Stopped);
-        stopped.map(|system| (&*system.name, closed_until(system)))
+        away.map(|system| Closure {
+            system: &system.name,
+            until: closed_until(system),
+            is_probed: system.is_probing(),
+        })
     }
 
     /// Lists a flow for the next report.
@@ -104,6 +118,10 @@ impl Dispatcher {
         let systems = flow.links.iter().filter_map(|link| self.systems.get(link.system));
         let of_systems = self.limiting_systems(flow).filter_map(System::limit);
         let own = flow.control.limit(flow.bounds);
+        // Those that hold it back are named first.
+        let away: Vec<&str> = self.away_systems(flow).map(|system| &*system.name).collect();
+        let others = systems.map(|system| &*system.name).filter(|name| !away.contains(name));
+        let names = away.iter().copied().chain(others).map(str::to_owned).collect();
         let name = |system| Some(self.systems.get(system)?.name.to_string());
         FlowRecord {
             flow: flow.name.to_string(),
@@ -125,7 +143,7 @@ impl Dispatcher {
             queue_pace: flow.known.queue_waits.pace(),
             seconds_to_empty: goes.then(|| flow.known.seconds_to_empty(ready.sum())).flatten(),
             errors: counts(&flow.known.errors),
-            systems: systems.map(|system| system.name.to_string()).collect(),
+            systems: names,
             decisions: last_decisions(flow.control.decisions(), flow_word),
             stopped_since: flow.control.stopped_since().or_else(|| {
                 self.away_systems(flow).filter_map(|system| system.control.stopped_since()).min()
@@ -135,7 +153,7 @@ impl Dispatcher {
                 "control": flow.control.remember(),
                 "stages": flow.known.stages.remember(),
                 "waits": flow.known.waits.remember(),
-                "calling": flow.remember_stages(name),
+                "calling": flow.remember_callers(name),
             }),
         }
     }

@@ -103,7 +103,7 @@ impl System {
         }
     }
 
-    /// True if nothing that calls it may go.
+    /// True if it is to be left alone.
     pub(super) fn is_away(&self) -> bool {
         match self.order {
             Some((SystemOrder::KeepStopped, _)) => true,

@@ -55,6 +55,11 @@ impl Timing {
         self.unsettled.clear();
     }
 
+    /// True if nothing was counted for hours.
+    pub(super) fn is_empty(&self) -> bool {
+        self.long.total() + self.unsettled.total() < 0.5
+    }
+
     /// Returns the times of the last minute or so.
     pub(super) const fn short(&self) -> &Spread {
         &self.short

@@ -178,8 +178,7 @@ async fn dsp_16_a_window_is_ended_skipped_overruled_and_removed() {
     .await;
     engine.accepted(json!({"id": "b", "scenario": "bills"})).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let status = engine.order("b").await.unwrap()["status"].clone();
-    assert!(status == "new" || status == "wait", "{status}");
+    assert_ne!(engine.order("b").await.unwrap()["status"], "success");
     engine.post("/v1/systems/billing/open", &json!({"reason": "needed"})).await.unwrap().success().unwrap();
     engine.reach("b", "success").await;
     engine.post("/v1/systems/billing/clear", &json!({})).await.unwrap().success().unwrap();

@@ -104,3 +104,43 @@ fn dsp_16_the_limit_of_a_system_does_not_bound_a_flow_that_hardly_calls_it() {
         assert_eq!(polled(&mut dispatcher, 6).len(), went, "{calling} of 100 stages call it");
     }
 }
+
+#[test]
+fn dsp_16_stages_that_do_not_call_a_system_do_not_open_it() {
+    let mut dispatcher = dispatcher(settings(100, 100));
+    caller_of(&mut dispatcher, "stock", 30, 100);
+    tell(&mut dispatcher, asks_for(10), 1);
+    for at in 11..=20 {
+        ready(&mut dispatcher, 10 * at..=10 * at + 5);
+        polled(&mut dispatcher, at)
+            .into_iter()
+            .for_each(|no| dispatcher.handle(measured(no, None), second(at)));
+    }
+    let state = |dispatcher: &mut Dispatcher, at| dispatcher.changed_systems(second(at)).pop().unwrap().state;
+    assert_eq!(state(&mut dispatcher, 20), SystemState::Probing);
+    assert!(dispatcher.closed_systems().all(|closure| closure.is_probed));
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 21);
+    assert_eq!(state(&mut dispatcher, 21), SystemState::Healthy, "its own answers do");
+    assert_eq!(dispatcher.closed_systems().count(), 0);
+}
+
+#[test]
+fn dsp_16_an_unnamed_system_that_is_back_bounds_no_flow_of_which_few_stages_call_it() {
+    let mut dispatcher = dispatcher(with(rules(DistributionMode::LimitedFlows), &[]));
+    caller_of(&mut dispatcher, "crm", 100, 100);
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 20), 0);
+    tell(&mut dispatcher, calls("order", "stock", failed("away"), 6), 1);
+    for at in 1..=6 {
+        ready(&mut dispatcher, 10 * at + 1..=10 * at + 2);
+        polled(&mut dispatcher, at)
+            .into_iter()
+            .for_each(|no| dispatcher.handle(measured(no, None), second(at)));
+    }
+    tell(&mut dispatcher, calls("order", "stock", CallOutcome::Answered, 3), 6);
+    let systems = dispatcher.changed_systems(second(6));
+    let stock = systems.iter().find(|system| system.system == "stock").unwrap();
+    assert_ne!(stock.state, SystemState::Stopped);
+    assert!(stock.decisions.iter().any(|decision| decision.state == "stopped"), "{stock:?}");
+    ready(&mut dispatcher, 101..=150);
+    assert_eq!(polled(&mut dispatcher, 6).len(), 50);
+}

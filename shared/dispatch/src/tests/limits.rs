@@ -41,7 +41,7 @@ pub(super) fn calls(flow: &str, system: &str, outcome: CallOutcome, count: u32) 
     }
 }
 
-/// Calls of one system and no other, of so many stages that the flow is known for it.
+/// Calls of one system and no other, of enough stages for the flow to be known for it.
 pub(super) fn caller(flow: &str, system: &str) -> CallSamples {
     CallSamples { stages: 20, ..calls(flow, system, CallOutcome::Answered, 1) }
 }

@@ -17,7 +17,7 @@ use super::{Need, StageRun, StageTurn, Transition, error_value, later};
 /// A held order looks again after this part of the time for which it has been held.
 const LOOKS_AGAIN_AFTER: i64 = 4;
 /// Longest rest of a held order whose system does not say when it is to be called again.
-const LONGEST_HOLD: SignedDuration = SignedDuration::from_mins(5);
+const LONGEST_HOLD: SignedDuration = SignedDuration::from_secs(10);
 
 impl StageRun {
     /// Does one step of the present state.
@@ -112,7 +112,8 @@ impl StageRun {
     pub(super) fn hold(&mut self, until: Timestamp, system: String, turn: &StageTurn<'_>) {
         let now = turn.now;
         let first = self.held.take().filter(|hold| hold.system.is_some()).map(|hold| hold.first);
-        if first.is_none() {
+        // A repeat was counted when its call was made for the first time.
+        if first.is_none() && self.cursor.frame().retry.is_none() {
             self.sample_held(&system);
         }
         let first = first.unwrap_or(now);

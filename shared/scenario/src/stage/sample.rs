@@ -227,6 +227,10 @@ impl StageRun {
             FailureNature::BuiltIn(built_in) => {
                 CallOutcome::Failed(CallFailure { class, built_in: Some(built_in) })
             }
+            // What was never answered may never have been called.
+            FailureNature::Business if class.is_none() && error.status.is_none() && retry_after.is_none() => {
+                return;
+            }
             FailureNature::Business if class.is_none() => CallOutcome::Declined,
             FailureNature::Business | FailureNature::Technical => {
                 CallOutcome::Failed(CallFailure { class, built_in: None })

@@ -26,9 +26,12 @@ pub struct CallNews {
     pub built_in: Option<String>,
     /// Number of them.
     pub count: u32,
-    /// Number of stages that made them, or were held before them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub stages: u32,
+    /// Number of stages that made them, or were held before them; workers of the version before do not count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<u32>,
+    /// True if they were not made, because the system is to be left alone: as failures from which nothing is learnt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub held: bool,
     /// Time that they took: counts by the step of a logarithmic scale.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<(u16, u32)>,
@@ -47,13 +50,6 @@ pub enum CallNewsOutcome {
     Answered,
     /// Failed for a technical reason.
     Failed,
-    /// Not made: the stage is held.
-    Held,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// A called system that is to be left alone.
@@ -63,6 +59,9 @@ pub struct ClosedSystem {
     pub system: String,
     /// For how long still.
     pub left_ms: u64,
+    /// True while it is probed: each worker lets a few calls through, and holds the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probed: bool,
 }
 
 /// To all workers, under [`super::work::SYSTEMS`]: all systems that are closed or forced open. Repeated as long as there

@@ -14,10 +14,10 @@ use super::super::{Action, Event, HttpAction, ScenarioKind, State, StateId, Stat
 use super::snapshot::{ActionHold, Answers, EntryPoint, FailurePoint, Polling, Savepoint};
 use super::{Need, StageRun, StageTurn, Transition, error_value, later};
 
-/// A held order looks again after this part of the time for which it has been held.
-const LOOKS_AGAIN_AFTER: i64 = 4;
+/// A held order rests again for the time for which it has been held, divided by this.
+const LOOKS_AGAIN_AFTER: i64 = 8;
 /// Longest rest of a held order whose system does not say when it is to be called again.
-const LONGEST_HOLD: SignedDuration = SignedDuration::from_secs(10);
+const LONGEST_HOLD: SignedDuration = SignedDuration::from_secs(30);
 
 impl StageRun {
     /// Does one step of the present state.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_dispatch::Closure;
+use pagurus_dispatch::AwaySystem;
 use pagurus_domain::flow::{SystemOrder, SystemOverride};
 use pagurus_domain::number::saturated;
 use pagurus_wire::message::{ClosedSystem, SystemsClosed};
@@ -20,7 +20,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// two notices, with room for one that is late: a worker whose last notice has run out calls the system.
 const UNTIL_PROBED: SignedDuration = SignedDuration::from_secs(3);
 
-/// What the workers heard last of closed systems.
+/// Notices about closed systems, with the last one.
 #[derive(Debug, Default)]
 pub(crate) struct ClosedSystems {
     /// Decisions that a system is called whatever it answers, also those for later.
@@ -55,13 +55,13 @@ impl ClosedSystems {
     /// repeat it.
     pub fn word<'a>(
         &mut self,
-        closed: impl IntoIterator<Item = Closure<'a>>,
+        closed: impl IntoIterator<Item = AwaySystem<'a>>,
         now: Timestamp,
         at: Instant,
     ) -> Option<SystemsClosed> {
-        let closed: BTreeSet<Closure<'_>> = closed.into_iter().collect();
+        let closed: BTreeSet<AwaySystem<'_>> = closed.into_iter().collect();
         let names: Vec<(String, bool)> =
-            closed.iter().map(|closure| (closure.system.to_owned(), closure.is_probed)).collect();
+            closed.iter().map(|one| (one.system.to_owned(), one.is_probed)).collect();
         let holds = |one: &&SystemOverride| one.from <= now && one.until.is_none_or(|until| now < until);
         let open: Vec<String> = self.forced.iter().filter(holds).map(|one| one.system.clone()).collect();
         let says_nothing = names.is_empty() && open.is_empty();
@@ -86,7 +86,7 @@ impl ClosedSystems {
             let left = until.map_or(UNTIL_PROBED, |until| until.duration_since(now));
             saturated::<u64>(left.as_millis())
         };
-        let closed = closed.into_iter().map(|Closure { system, until, is_probed }| ClosedSystem {
+        let closed = closed.into_iter().map(|AwaySystem { system, until, is_probed }| ClosedSystem {
             system: system.to_owned(),
             left_ms: left(until),
             probed: is_probed,
@@ -99,8 +99,8 @@ impl ClosedSystems {
 mod tests {
     use super::*;
 
-    fn stopped(system: &str) -> Closure<'_> {
-        Closure { system, until: None, is_probed: false }
+    fn stopped(system: &str) -> AwaySystem<'_> {
+        AwaySystem { system, until: None, is_probed: false }
     }
 
     #[test]

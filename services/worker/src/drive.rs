@@ -31,7 +31,7 @@ use pagurus_wire::message::Left;
 use crate::claim::ClaimedStage;
 use crate::clock::StageClock;
 use crate::finish::{self, StageFinish, StageOutline};
-use crate::hanging::Caller;
+use crate::hanging::CallOrigin;
 use crate::memory::Share;
 use crate::progress::{Pace, Stale};
 use crate::trouble::StageTrouble;
@@ -290,7 +290,7 @@ async fn ask(
     share: &Share,
     trace: Option<&TraceContext>,
 ) -> Result<Answer, Stale> {
-    let by = Caller { flow: &claimed.flow, scenario };
+    let by = CallOrigin { flow: &claimed.flow, scenario };
     Ok(match need {
         Need::Register { name, visit, action, hand_out, task, cancel } => {
             let request = NewRequest {

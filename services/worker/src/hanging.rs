@@ -35,7 +35,7 @@ const MOST: usize = 1000;
 
 /// The flow and the scenario of a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller<'a> {
+pub(crate) struct CallOrigin<'a> {
     pub flow: &'a str,
     pub scenario: &'a str,
 }
@@ -78,7 +78,7 @@ pub(crate) struct OpenCallGuard<'a> {
 
 impl OpenCalls {
     /// Notes that a call is made; `None` where there are too many systems.
-    pub fn open(&self, system: &str, caller: Caller<'_>, now: Instant) -> Option<OpenCallGuard<'_>> {
+    pub fn open(&self, system: &str, caller: CallOrigin<'_>, now: Instant) -> Option<OpenCallGuard<'_>> {
         let mut calls = self.lock();
         if !calls.systems.contains_key(system) {
             if calls.systems.len() >= MOST {
@@ -232,19 +232,19 @@ impl BackgroundTask for ReportLate {
 mod tests {
     use super::*;
 
-    const CALLER: Caller<'static> = Caller { flow: "order", scenario: "order" };
+    const ORIGIN: CallOrigin<'static> = CallOrigin { flow: "order", scenario: "order" };
 
     /// Calls of a system that has answered this many of them in a tenth of a second each.
     fn answering(answers: u32, begin: Instant) -> OpenCalls {
         let calls = OpenCalls::default();
         for _ in 0..answers {
-            calls.open("stock", CALLER, begin).unwrap().answered(Some(Duration::from_millis(100)), begin);
+            calls.open("stock", ORIGIN, begin).unwrap().answered(Some(Duration::from_millis(100)), begin);
         }
         calls
     }
 
     fn open(calls: &OpenCalls, count: usize, now: Instant) -> Vec<OpenCallGuard<'_>> {
-        (0..count).map(|_| calls.open("stock", CALLER, now).unwrap()).collect()
+        (0..count).map(|_| calls.open("stock", ORIGIN, now).unwrap()).collect()
     }
 
     fn looks(calls: &OpenCalls, begin: Instant, millis: impl IntoIterator<Item = u64>) -> Vec<u32> {
@@ -285,7 +285,7 @@ mod tests {
             assert_eq!(looks(&calls, begin, [1000 * second + 400, 1000 * second + 800]), [0, 0]);
         }
         // Calls of a scenario that take their time are late when they take three times as long.
-        let long = Caller { scenario: "long", ..CALLER };
+        let long = CallOrigin { scenario: "long", ..ORIGIN };
         let calls = answering(50, begin);
         for _ in 0..50 {
             calls.open("stock", long, begin).unwrap().answered(Some(Duration::from_secs(4)), begin);
@@ -310,10 +310,10 @@ mod tests {
         let begin = Instant::now();
         let calls = OpenCalls::default();
         for _ in 0..50 {
-            calls.open("stock", CALLER, begin).unwrap().answered(Some(Duration::from_secs(2)), begin);
+            calls.open("stock", ORIGIN, begin).unwrap().answered(Some(Duration::from_secs(2)), begin);
         }
         for _ in 0..5000 {
-            calls.open("stock", CALLER, begin).unwrap().answered(None, begin);
+            calls.open("stock", ORIGIN, begin).unwrap().answered(None, begin);
         }
         let _open = open(&calls, 9, begin);
         assert_eq!(looks(&calls, begin, [3000, 5000, 5500]), [0, 0, 0]);

@@ -17,7 +17,7 @@ use pagurus_runtime::traces::TraceSpan;
 use pagurus_scenario::stage::{Answer, HttpCall, HttpFailure, NO_ROOM, Response, SECRET_KEPT};
 use pagurus_scenario::xml;
 
-use crate::hanging::{Caller, OpenCallGuard, OpenCalls};
+use crate::hanging::{CallOrigin, OpenCallGuard, OpenCalls};
 use crate::memory::{RESERVE, Share};
 use crate::traced;
 
@@ -62,7 +62,7 @@ impl Outbound {
     pub async fn http(
         &self,
         call: HttpCall,
-        by: Caller<'_>,
+        by: CallOrigin<'_>,
         trace: Option<&TraceContext>,
         share: &Share,
     ) -> Answer {
@@ -73,7 +73,7 @@ impl Outbound {
     pub async fn request(
         &self,
         call: HttpCall,
-        by: Option<Caller<'_>>,
+        by: Option<CallOrigin<'_>>,
         trace: Option<&TraceContext>,
         share: &Share,
     ) -> Result<Response, HttpFailure> {

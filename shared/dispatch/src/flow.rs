@@ -80,7 +80,7 @@ pub(super) struct SystemLink {
     pub(super) cost: RequestCost,
     /// Time at which a call was heard of last.
     pub(super) seen_at: Timestamp,
-    /// Those of the counted stages that called the system.
+    /// Counted stages that called the system.
     pub(super) calling: f64,
     /// Stages in progress of the flow that have a place at the system.
     pub(super) places: u32,

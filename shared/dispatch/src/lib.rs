@@ -89,7 +89,7 @@ use node::Nodes;
 use progress::{StageStanding, StagesInProgress};
 use queue::Queues;
 use ready::{DispatchStage, LineEnd, ReadyStages};
-pub use report::Closure;
+pub use report::AwaySystem;
 use share::FairShare;
 pub use share::Weights;
 pub use stats::{FlowStats, NodeStats, Stats};

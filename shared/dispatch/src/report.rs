@@ -28,7 +28,7 @@ const MAX_DECISIONS: usize = 20;
 
 /// A called system that is to be left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Closure<'a> {
+pub struct AwaySystem<'a> {
     /// The system.
     pub system: &'a str,
     /// Time at which it may be called again, where that is known.
@@ -82,9 +82,9 @@ impl Dispatcher {
     }
 
     /// The systems that nobody is to call, except for probes.
-    pub fn closed_systems(&self) -> impl Iterator<Item = Closure<'_>> {
+    pub fn closed_systems(&self) -> impl Iterator<Item = AwaySystem<'_>> {
         let away = self.away.iter().filter_map(|index| self.systems.get(*index));
-        away.map(|system| Closure {
+        away.map(|system| AwaySystem {
             system: &system.name,
             until: closed_until(system),
             is_probed: system.is_probing(),

@@ -116,7 +116,7 @@ async fn dsp_14_the_history_says_when_and_why_a_system_was_stopped_and_when_it_w
 async fn dsp_14_the_history_says_who_stopped_a_flow_or_a_system_and_why() {
     let engine = Installation::configured("dsp_14_by_hand", STOPPING).await;
     engine.actions("bills", &call("/billing/pay")).await;
-    // So many that the flow is known to call the system mostly.
+    // A flow stands still for a system that most of its stages are known to call.
     for n in 0..12 {
         engine.run(json!({"id": format!("before-{n}"), "scenario": "bills"}), "success").await;
     }

@@ -144,7 +144,7 @@ impl Closed {
         let left = |until: Instant| Some(until.saturating_duration_since(now)).filter(|left| !left.is_zero());
         let by_answer = systems.by_answer.get(system).copied().and_then(left);
         let by_dispatcher = systems.by_dispatcher.get(system);
-        // What the system has asked for goes for probes as well.
+        // A pause that the system has asked for holds for probes, too.
         let may_try = by_answer.is_none();
         let is_let = |closure: &&SystemClosure| {
             may_try && closure.probing.as_ref().is_some_and(ProbeBudget::takes_call)

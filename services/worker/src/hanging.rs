@@ -1,9 +1,9 @@
 //! Calls that hang: the dispatcher hears of them before their time-out is over (DSP-16). Otherwise a system that accepts calls and
 //! answers none would get more of them for as long as a time-out lasts.
 //!
-//! A call is late if it takes several times longer than hardly any of its scenario to that system took. Late calls are
-//! reported as failed if they are several and the system has answered nothing for as long. Should they be answered after all,
-//! that is reported too, as ever.
+//! A call is late if it takes several times as long as almost all calls of its scenario to that system. Late calls are reported
+//! as failed if there are several and the system has answered nothing for as long. At its end a call is reported once more,
+//! whatever its outcome.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -204,7 +204,7 @@ impl Drop for OpenCallGuard<'_> {
         let mut calls = self.calls.lock();
         let Some(system) = calls.systems.get_mut(&self.system) else { return };
         system.open.remove(&self.number);
-        // Of one that never answered nothing is known.
+        // Nothing is known of a system that has never answered.
         if system.open.is_empty() && system.times.is_empty() {
             calls.systems.remove(&self.system);
         }

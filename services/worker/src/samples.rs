@@ -28,7 +28,7 @@ impl<'a> Samples<'a> {
     /// Adds the calls of a stage.
     pub fn add(&mut self, flow: &'a str, scenario: &'a str, calls: &'a [CallMade]) {
         for (at, call) in calls.iter().enumerate() {
-            // What is answered by callback was called in a stage before.
+            // A call that is answered by callback was made in an earlier stage.
             let is_made =
                 |call: &CallMade| call.kind == CallKind::Direct || call.outcome == CallOutcome::Sent;
             let is_first = !calls[..at].iter().any(|before| before.system == call.system && is_made(before));

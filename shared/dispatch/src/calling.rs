@@ -57,7 +57,7 @@ impl Flow {
         let in_progress = self.stages_in_progress();
         let link = &self.links[at];
         let (system, before) = (link.system, link.places);
-        // What has a place keeps it to its end.
+        // A stage that has a place keeps it to its end.
         let places = if link.is_called_rarely(self) { before.min(in_progress) } else { in_progress };
         self.links[at].places = places;
         (system, i32::try_from(i64::from(places) - i64::from(before)).unwrap_or_default())

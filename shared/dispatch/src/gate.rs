@@ -1,5 +1,5 @@
-//! Who stands aside: flows that are stopped, that have their part or their limit, or that mostly call a system which is away, or
-//! not only rarely one that has its limit. Must never take anything back: what is in progress beyond a limit runs on.
+//! Who stands aside: flows that are stopped, that have their part or their limit, that mostly call a system which is away, or
+//! that call one which has its limit, unless they do so rarely. Must never take anything back: what is in progress beyond a limit runs on.
 //!
 //! A flow at a limit of its own, or at its part of the places, is shut as soon as it has it, and opened when it has not.
 //! The limit of a system concerns all flows that call it, and there may be a thousand of them. So a flow is shut for it
@@ -252,7 +252,7 @@ impl Dispatcher {
         let is_limited = |mode: DistributionMode| mode == DistributionMode::LimitedFlows;
         let by_policy = rules.policies.iter().any(|policy| policy.mode.is_some_and(is_limited));
         let mode = match self.settings.systems.named.contains(name) {
-            // It is stopped and probed where it is one of several that a flow calls. Limits are those of the flows.
+            // An unnamed system is stopped and probed where a flow calls it beside others. Limits are those of the flows.
             false if rules.mode.stops() => {
                 let bounds = self.bounds(DistributionMode::StoppedFlows, None, 1);
                 return Bounds { initial: bounds.most, ..bounds };

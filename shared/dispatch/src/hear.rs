@@ -58,7 +58,7 @@ impl Dispatcher {
                 CallOutcome::Answered | CallOutcome::Failed(_) => {
                     concerned.insert(self.learn(flow, system, one));
                 }
-                // The flow may be called to stand still from now on.
+                // The flow may stand still from now on.
                 CallOutcome::Held => self.freed(flow),
                 CallOutcome::Sent | CallOutcome::Declined => {}
             }

@@ -16,8 +16,7 @@
 //!   handed out before the first of these, since the capacity in use is not known before;
 //! - the heads of the queues that [`Dispatcher::wanted_queues`] names, as [`DispatchEvent::QueueHeads`].
 //!
-//! Between the turns the owner sleeps until the next event, the next reading or
-//! [`Dispatcher::next_wake`].
+//! Between the turns the owner sleeps until the next event, the next reading or [`Dispatcher::next_wake`].
 //!
 //! # How it decides
 //!
@@ -29,9 +28,8 @@
 //! that has a permit left, or the one of the stage before (`node`). No step looks at more than one order, one queue and one node,
 //! whatever the backlog is.
 //!
-//! From the hand-out on a stage counts as in progress (`progress`) until there is proof that it
-//! is over or was never taken. Where there is none, the permit stays taken until the tables have
-//! been read: a capacity unused for a moment is cheaper than one exceeded.
+//! From the hand-out on a stage counts as in progress (`progress`) until there is proof that it is over or was never taken. Where
+//! there is none, the permit stays taken until the tables have been read: a moment unused is cheaper than capacity exceeded.
 
 mod backlog;
 mod calling;

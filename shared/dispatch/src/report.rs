@@ -86,7 +86,7 @@ impl Dispatcher {
         let away = self.away.iter().filter_map(|index| self.systems.get(*index));
         away.map(|system| AwaySystem {
             system: &system.name,
-            until: closed_until(system),
+            until: system.closed_until(),
             is_probed: system.is_probing(),
         })
     }
@@ -216,7 +216,7 @@ impl Dispatcher {
             limit: system.limit(),
             in_progress: system.in_use(),
             open_requests: system.open.all.value(),
-            closed_until: closed_until(system),
+            closed_until: system.closed_until(),
             stopped_since: system.control.stopped_since(),
             throughput: system.ended.per_second(),
             short_term: system.calls.short().quantiles(),
@@ -239,15 +239,6 @@ impl Dispatcher {
 /// True if no more of a flow may go, because of its limit or that of a system.
 fn is_at_limit(flow: &Flow) -> bool {
     flow.blocked_by.is_some() || !flow.control.admits(flow.in_use(), flow.bounds)
-}
-
-/// Time at which a system may be called again; `None` if it may be now, or nobody knows it.
-fn closed_until(system: &System) -> Option<Timestamp> {
-    match (system.order, system.control.phase()) {
-        (Some((SystemOrder::KeepStopped, until)), _) => until,
-        (None, Phase::Stopped(until)) => Some(until),
-        _ => None,
-    }
 }
 
 fn system_state(system: &System) -> SystemState {

@@ -112,6 +112,15 @@ impl System {
         }
     }
 
+    /// Time at which it may be called again; `None` if it may be now, or nobody knows it.
+    pub(super) fn closed_until(&self) -> Option<Timestamp> {
+        match (self.order, self.control.phase()) {
+            (Some((SystemOrder::KeepStopped, until)), _) => until,
+            (None, Phase::Stopped(until)) => Some(until),
+            _ => None,
+        }
+    }
+
     /// True while a few may go to try it.
     pub(super) fn is_probing(&self) -> bool {
         self.order.is_none() && matches!(self.control.phase(), Phase::Probing(_))

@@ -196,14 +196,14 @@ async fn dsp_16_a_system_that_hangs_is_stopped_long_before_its_calls_time_out() 
     .await;
     let order = engine.order("hangs-0").await.unwrap();
     assert_eq!(order["status"], "running", "no call has timed out: {order}");
-    // What comes now waits, but for a few probes.
+    // Further orders wait, but for a few probes.
     for n in 0..40 {
         engine.accepted(json!({"id": format!("waits-{n}"), "scenario": "hangs"})).await;
     }
     tokio::time::sleep(Duration::from_secs(3)).await;
     let called = engine.world().calls("/hangs").len() - known;
     assert!(called <= 6 + 16, "{called} calls of a system that hangs");
-    // It answers after all: nothing was lost, and no attempt.
+    // The system answers after all: no order was lost, and no attempt.
     release.send(true).unwrap();
     for name in (0..6).map(|n| format!("hangs-{n}")).chain((0..40).map(|n| format!("waits-{n}"))) {
         let order = engine.reach(&name, "success").await;

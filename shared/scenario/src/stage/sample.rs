@@ -51,7 +51,7 @@ pub(super) enum FailureNature {
     BuiltIn(BuiltInClass),
     /// Technical; it says nothing of the load.
     Technical,
-    /// An answer that only the scenario does not want, or a fault of this side: no sample, unless a rule gives it a class.
+    /// An answer that only the scenario does not want, or a fault of this side: nothing is learnt from it, unless a rule gives it a class.
     Business,
 }
 
@@ -227,7 +227,7 @@ impl StageRun {
             FailureNature::BuiltIn(built_in) => {
                 CallOutcome::Failed(CallFailure { class, built_in: Some(built_in) })
             }
-            // What was never answered may never have been called.
+            // A call that was never answered may never have been made.
             FailureNature::Business if class.is_none() && error.status.is_none() && retry_after.is_none() => {
                 return;
             }

@@ -68,14 +68,17 @@ impl RefusedMessages {
     /// Takes what lies in the broker queue, if there is anything: only then it is known which of it waits for a decision.
     /// A verdict does not wait longer than this; what could not be taken stays where it is.
     pub(crate) async fn take_within(&self, patience: Duration) {
-        let take = async {
-            let depth = self.host.broker.depth_of(&self.host.broker.names().refused_queue, patience).await;
-            if depth.is_ok_and(|depth| depth.is_some_and(|(messages, _)| messages > 0)) {
-                // A failure of the database is in the verdict.
-                let _ = self.take().await;
-            }
-        };
-        let _ = tokio::time::timeout(patience, take).await;
+        // A failure of the database is in the verdict.
+        let _ = tokio::time::timeout(patience, self.take()).await;
+    }
+
+    /// True where the broker queue has messages. A consumer would have to wait for them to see that there are none.
+    async fn is_there_any(&self) -> bool {
+        let depth = self.host.broker.depth_of(&self.host.broker.names().refused_queue, FIRST_WITHIN).await;
+        // Those that were taken before are shown all the same.
+        depth
+            .inspect_err(|error| tracing::warn!(error = chain(error), "refused messages cannot be taken now"))
+            .is_ok_and(|depth| depth.is_some_and(|(messages, _)| messages > 0))
     }
 
     /// Returns one message.
@@ -211,6 +214,9 @@ impl RefusedMessages {
     /// Takes what lies in the broker queue.
     async fn take(&self) -> Result<(), Problem> {
         let _alone = self.taking.lock().await;
+        if !self.is_there_any().await {
+            return Ok(());
+        }
         let spec = ConsumeSpec {
             queue: QueueSource::Named(self.host.broker.names().refused_queue.clone()),
             prefetch: BATCH,

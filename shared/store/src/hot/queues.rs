@@ -72,15 +72,14 @@ statements! {
          WHERE q.queue = $1 AND q.position > $2 ORDER BY q.position LIMIT $3");
     COUNTS = "SELECT count(*) FILTER (WHERE position <= $2) AS before, count(*) AS members FROM queued WHERE queue = $1";
     LIST_QUEUES = concat!("
-        SELECT l.queue, l.members, l.position, o.id AS holder, coalesce(l.held_since, w.started_at) AS held_since
-          FROM (SELECT q.queue, count(*) AS members, min(q.position) AS position,
-                       (array_agg(q.order_no ORDER BY q.position))[1] AS holder,
-                       (array_agg(q.held_since ORDER BY q.position))[1] AS held_since
-                  FROM queued q WHERE ", name_in_scope!("queue", "q.queue", "$4", "$5"), " GROUP BY q.queue
+        SELECT l.queue, l.members, head.position, o.id AS holder, coalesce(head.held_since, w.started_at) AS held_since
+          FROM (SELECT q.queue, count(*) AS members FROM queued q WHERE ", name_in_scope!("queue", "q.queue", "$4", "$5"), " GROUP BY q.queue
                 HAVING $2::bigint IS NULL OR count(*) < $2 OR (count(*) = $2 AND q.queue > $3)
                  ORDER BY count(*) DESC, q.queue LIMIT $1) AS l
-          JOIN orders o ON o.no = ANY(ARRAY[l.holder])
-          LEFT JOIN running w ON w.order_no = ANY(ARRAY[l.holder])
+         CROSS JOIN LATERAL (
+               SELECT q.position, q.order_no, q.held_since FROM queued q WHERE q.queue = l.queue ORDER BY q.position LIMIT 1) AS head
+          JOIN orders o ON o.no = ANY(ARRAY[head.order_no])
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[head.order_no])
          ORDER BY l.members DESC, l.queue");
 }
 

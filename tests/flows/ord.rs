@@ -11,6 +11,7 @@ mod jeopardy;
 mod kept;
 mod lives;
 mod log;
+mod long;
 mod notification;
 mod operator;
 mod pages;

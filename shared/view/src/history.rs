@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use pagurus_domain::id::Life;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::notification::hide_queries;
 use pagurus_domain::time;
 use pagurus_scenario::Mask;
-use pagurus_store::hot::history::HistoryEvent;
+use pagurus_store::hot::history::{self, HistoryEvent};
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_store::{Client, Error};
 use pagurus_wire::order::{EventView, Page, TransitionView};
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::Views;
 use crate::hidden::{HiddenParts, mask};
-use crate::part::{self, PageCollector, PartQuery, read_on};
+use crate::part::{self, PageCollector, PartCursor, PartQuery, ROWS, read_on};
 use crate::query::limit;
 
 /// Query of events.
@@ -109,16 +110,51 @@ pub(crate) async fn transitions(
     Ok(page.page())
 }
 
-fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> ControlFlow<()> {
-    let detail = parsed(&event.detail);
-    let moves = match event.kind.as_str() {
+/// Transitions that are shown with their order.
+const SHOWN_MOVES: usize = 250;
+
+/// Transitions of an order as its page needs them: the page of an order costs the same however long its history is.
+pub(crate) struct OrderMoves {
+    /// The first ones.
+    pub first: Page<TransitionView>,
+    /// The last ones of a longer history, as they are stored, each with the life that it belongs to. They have no numbers: all
+    /// before would have to be counted.
+    pub last: Vec<(Life, Value)>,
+}
+
+impl OrderMoves {
+    /// Reads both.
+    pub async fn read(client: &Client, row: &Row) -> Result<Self, Error> {
+        let rows = usize::try_from(ROWS).unwrap_or(usize::MAX);
+        let page = PageCollector::of(PartCursor::default(), 0, SHOWN_MOVES).within(rows);
+        let first = transitions(client, row, page).await?;
+        let events = match first.next {
+            Some(_) => history::last_of_order(client, row.no, ROWS).await?,
+            None => Vec::new(),
+        };
+        let moves = |event: &HistoryEvent| {
+            let moves = moves_of(event, &parsed(&event.detail));
+            moves.into_iter().map(|moved| (event.life, moved)).collect::<Vec<_>>()
+        };
+        Ok(Self { first, last: events.iter().flat_map(moves).collect() })
+    }
+}
+
+/// Transitions of an event.
+fn moves_of(event: &HistoryEvent, detail: &Value) -> Vec<Value> {
+    match event.kind.as_str() {
         "stage" | ENTERED => detail.get("transitions").and_then(Value::as_array).cloned().unwrap_or_default(),
         // By hand, but a move all the same (ORD-23).
         "repaired" => vec![json!({
             "from": detail["formerState"], "event": "repair", "to": detail["state"], "at": time::shown(event.at),
         })],
         _ => Vec::new(),
-    };
+    }
+}
+
+fn moves(event: &HistoryEvent, page: &mut PageCollector<TransitionView>) -> ControlFlow<()> {
+    let detail = parsed(&event.detail);
+    let moves = moves_of(event, &detail);
     let hand_out = detail.get("attempt").and_then(Value::as_i64).unwrap_or_default();
     let views = moves.iter().map(|moved| {
         move |number: usize| TransitionView {

@@ -24,17 +24,14 @@ use pagurus_store::recovery::consistency::marks::{self, InconsistencyMark};
 use pagurus_store::{Client, Error};
 use pagurus_wire::consistency::InconsistencyView;
 use pagurus_wire::notices::{EndNotice, NoticeError};
-use pagurus_wire::order::{
-    ChildView, ErrorView, FailedOverView, OrderView, Page, StartedView, StatusView, TransitionView,
-    UnsentView,
-};
-use pagurus_wire::parts::{AskingView, CallbackView, ProgressView, RequestView};
+use pagurus_wire::order::{ChildView, ErrorView, OrderView, Page, StartedView, StatusView, UnsentView};
+use pagurus_wire::parts::{AskingView, CallbackView, FailedOverView, ProgressView, RequestView};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
 
 use crate::hidden::{HiddenParts, mask};
-use crate::history::{parsed, transitions};
-use crate::part::{MAX_LIMIT, PageCollector, PartCursor, PartQuery};
+use crate::history::{OrderMoves, parsed};
+use crate::part::PartQuery;
 use crate::query::page;
 use crate::stand::{self, entry_points, failed_action};
 use crate::{Views, dependencies, foresight, retry};
@@ -43,7 +40,7 @@ use crate::{Views, dependencies, foresight, retry};
 struct OrderParts {
     hidden: Option<HiddenParts>,
     known: Option<Arc<Scenario>>,
-    moves: Page<TransitionView>,
+    moves: OrderMoves,
     unsent: Vec<UnsentView>,
     /// Orders around it, as conditions connect them.
     after: Graph,
@@ -66,13 +63,12 @@ impl Views {
         let cycles = retry::cycles(&self.host.settings(), parts.known.as_deref(), &row, Timestamp::now());
         let (step, scenario_status) = stand::stand(&row, parts.known.as_deref());
         let position = snapshot(&row);
-        let entry_points = parts
-            .known
-            .as_deref()
-            .map_or_else(Vec::new, |known| entry_points(&row, known, &parts.moves.items));
+        let entry_points =
+            parts.known.as_deref().map_or_else(Vec::new, |known| entry_points(&row, known, &parts.moves));
         Ok(OrderView {
             progress: stand::progress(&row),
-            transitions: parts.moves.items,
+            more_transitions: parts.moves.first.next.is_some(),
+            transitions: parts.moves.first.items,
             vars: vars(parts.hidden.as_ref(), position.as_ref()),
             entry_points,
             failed_action: position
@@ -125,7 +121,6 @@ impl Views {
     }
 
     async fn parts(&self, client: &Client, row: &Row) -> Result<OrderParts, Error> {
-        let first_moves = PageCollector::of(PartCursor::default(), 0, MAX_LIMIT);
         let (parent, mut children) = children::family(client, row.no).await?;
         let family = parent.iter().chain(children.iter().map(|(id, _)| id)).cloned();
         let seen = scope::within_by_id(client, &self.scope, family).await?;
@@ -133,7 +128,7 @@ impl Views {
         Ok(OrderParts {
             hidden: self.hidden_in(client, row).await?,
             known: self.catalogue.get(client, ScenarioNo(row.scenario_no)).await?.and_then(Known::readable),
-            moves: transitions(client, row, first_moves).await?,
+            moves: OrderMoves::read(client, row).await?,
             unsent: outbox::shown::of_order(client, row.no).await?,
             after: dependencies::graph_around(client, &self.scope, &row.id, 1).await?,
             parent: parent.filter(|id| seen.has(id)),

@@ -20,7 +20,7 @@ use crate::query::{cursor, limit};
 pub(crate) const USUAL_LIMIT: usize = 1000;
 pub(crate) const MAX_LIMIT: usize = 10_000;
 /// Rows of a history that are read at a time.
-const ROWS: i64 = 500;
+pub(crate) const ROWS: i64 = 500;
 /// Rows of a history that one page looks at. Where they hold few items, a page is short.
 const MOST_ROWS: usize = 10_000;
 
@@ -113,6 +113,7 @@ pub(crate) struct PageCollector<T> {
     before: usize,
     size: usize,
     rows: usize,
+    most_rows: usize,
     pub items: Vec<T>,
     is_cut: bool,
 }
@@ -120,7 +121,12 @@ pub(crate) struct PageCollector<T> {
 impl<T> PageCollector<T> {
     /// A page from this place on, without those of the first `before` items of all that come behind it.
     pub const fn of(point: PartCursor, before: usize, size: usize) -> Self {
-        Self { point, before, size, rows: 0, items: Vec::new(), is_cut: false }
+        Self { point, before, size, rows: 0, most_rows: MOST_ROWS, items: Vec::new(), is_cut: false }
+    }
+
+    /// The same page, for which this many rows are looked at.
+    pub fn within(self, rows: usize) -> Self {
+        Self { most_rows: rows, ..self }
     }
 
     /// Adds the items of the next row, each made from its number, which is counted from 1; breaks where the page is full, or
@@ -130,7 +136,7 @@ impl<T> PageCollector<T> {
         row: i32,
         made: impl IntoIterator<Item = impl FnOnce(usize) -> T>,
     ) -> ControlFlow<()> {
-        self.is_cut |= self.rows >= MOST_ROWS;
+        self.is_cut |= self.rows >= self.most_rows;
         // Adding rows to a full page moves no place.
         if self.is_cut {
             return ControlFlow::Break(());

@@ -6,7 +6,9 @@ use pagurus_domain::time;
 use pagurus_scenario::Scenario;
 use pagurus_scenario::stage::{FailedAction, Snapshot};
 use pagurus_store::outside::orders::OrderRow as Row;
-use pagurus_wire::order::{EntryPointView, FailedActionView, TransitionView};
+use pagurus_wire::order::{EntryPointView, FailedActionView};
+
+use crate::history::{OrderMoves, time_text};
 
 /// The state of an order, and how it stands to its target. Of a first stage that is with a worker nothing is
 /// written yet but where it was begun.
@@ -32,13 +34,19 @@ pub(crate) fn progress(row: &Row) -> f64 {
     visited / (visited + f64::from(row.distance.unwrap_or(1).max(1)))
 }
 
-/// Entry points of its scenario that the present life has visited, each once, the last one last.
-pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &[TransitionView]) -> Vec<EntryPointView> {
-    let moves = || moves.iter().filter(|moved| moved.life == row.life.0);
-    let first = moves().next().map(|moved| moved.from.as_str()).or(row.step.as_deref());
+/// Entry points of its scenario that the present life has visited, each once, the last one last; of a long life those that its
+/// first and its last transitions went to.
+pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &OrderMoves) -> Vec<EntryPointView> {
+    let first_moves = || moves.first.items.iter().filter(|moved| moved.life == row.life.0);
+    let last_moves = || moves.last.iter().filter(|(life, _)| *life == row.life).map(|(_, moved)| moved);
+    let first = first_moves().next().map(|moved| moved.from.as_str());
+    let first = first.or_else(|| last_moves().next()?["from"].as_str()).or(row.step.as_deref());
     let began = row.started_at.or(row.running.map(|(_, at)| at)).map(time::shown);
-    let visits =
-        first.zip(began).into_iter().chain(moves().map(|moved| (moved.to.as_str(), moved.at.clone())));
+    let visits = first
+        .zip(began)
+        .into_iter()
+        .chain(first_moves().map(|moved| (moved.to.as_str(), moved.at.clone())))
+        .chain(last_moves().map(|moved| (moved["to"].as_str().unwrap_or_default(), time_text(moved, "at"))));
     let mut visited: Vec<EntryPointView> = Vec::new();
     for (state, visited_at) in visits {
         if scenario.state_named(state).is_some_and(|id| scenario.state(id).entry_point) {

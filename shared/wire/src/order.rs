@@ -262,7 +262,7 @@ pub struct OrderView {
     pub node: Option<String>,
     /// Stages of it that were taken over from nodes that were lost; absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_over: Option<FailedOverView>,
+    pub failed_over: Option<crate::parts::FailedOverView>,
     /// Time of registration.
     #[serde(serialize_with = "time::serialize")]
     pub created_at: Timestamp,
@@ -311,21 +311,13 @@ pub struct OrderView {
     /// The orders that it started.
     #[serde(default)]
     pub children: Vec<ChildView>,
-    /// The moves so far; those of the first 10 000 events, and all of them under `/transitions`.
+    /// The first transitions, at most 250, of the first 500 stages; all of them are under `/transitions`.
     pub transitions: Vec<TransitionView>,
+    /// True if there are more transitions.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more_transitions: bool,
     /// Notifications that are not confirmed yet.
     pub unsent_notifications: Vec<UnsentView>,
-}
-
-/// Stages of an order that were taken over from nodes that were lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FailedOverView {
-    /// Number of times, in all lives.
-    pub times: i64,
-    /// The last time.
-    #[serde(serialize_with = "time::serialize")]
-    pub last_at: Timestamp,
 }
 
 /// An order in a list.

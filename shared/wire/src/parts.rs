@@ -6,6 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// Stages of an order that were taken over from nodes that were lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedOverView {
+    /// Number of times, in all lives.
+    pub times: i64,
+    /// The last time.
+    #[serde(serialize_with = "time::serialize")]
+    pub last_at: Timestamp,
+}
+
 /// Progress of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressView {

@@ -25,6 +25,9 @@ statements! {
     OF_ORDER = "
         SELECT number, life, kind, at, source, detail FROM history
          WHERE order_no = $1 AND number > $2 ORDER BY number LIMIT $3";
+    LAST_OF_ORDER = "
+        SELECT number, life, kind, at, source, detail
+          FROM (SELECT * FROM history WHERE order_no = $1 ORDER BY number DESC LIMIT $2) AS last ORDER BY number";
     OF_ORDERS = "
         SELECT h.order_no, h.number, h.life, h.kind, h.at, h.source, h.detail
           FROM unnest($1::bigint[]) AS o (no)
@@ -114,6 +117,12 @@ fn read_event(row: &tokio_postgres::Row) -> HistoryEvent {
 pub async fn of_order(client: &Client, no: OrderNo, after: i32, limit: i64) -> Result<Vec<HistoryEvent>> {
     let statement = client.prepare_cached(OF_ORDER).await?;
     let rows = client.query(&statement, &[&no.0, &after, &limit]).await?;
+    Ok(rows.iter().map(read_event).collect())
+}
+
+/// The last events of an order, in order.
+pub async fn last_of_order(client: &Client, no: OrderNo, limit: i64) -> Result<Vec<HistoryEvent>> {
+    let rows = client.query(&client.prepare_cached(LAST_OF_ORDER).await?, &[&no.0, &limit]).await?;
     Ok(rows.iter().map(read_event).collect())
 }
 

@@ -1,14 +1,38 @@
 //! The history of an order, as its ledger reads it.
 
+use std::borrow::Cow;
+
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::ledger::{LedgerEntry, LedgerReason, LedgerSpan, LedgerStage, OrderLedger};
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_store::lists::ledger::LedgerOrder;
-use serde_json::Value;
+use serde::Deserialize;
 
-use crate::history::{ENTERED, parsed, text};
-use crate::steps;
+use crate::history::ENTERED;
+
+/// Detail of an event, as far as it says where time went. Read by its fields: a long history has tens of thousands of them.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct LedgerDetail<'a> {
+    #[serde(borrow)]
+    started_at: Option<Cow<'a, str>>,
+    ended_at: Option<Cow<'a, str>>,
+    waited_ms: Option<i64>,
+    status: Option<Cow<'a, str>>,
+    rests: Option<Cow<'a, str>>,
+    steps: Vec<LedgerStep<'a>>,
+}
+
+/// A call of a stage.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct LedgerStep<'a> {
+    #[serde(borrow)]
+    at: Option<Cow<'a, str>>,
+    ms: Option<i64>,
+    target: Cow<'a, str>,
+}
 
 /// Shows the history of an order to its ledger.
 pub(super) struct HistoryReader<'a> {
@@ -27,7 +51,7 @@ impl<'a> HistoryReader<'a> {
 
     /// Takes the next event.
     pub fn take(&mut self, event: &HistoryEvent) {
-        let detail = parsed(&event.detail);
+        let detail: LedgerDetail<'_> = serde_json::from_str(&event.detail).unwrap_or_default();
         match event.kind.as_str() {
             "stage" | ENTERED => {
                 let ready = self.ready();
@@ -47,7 +71,7 @@ impl<'a> HistoryReader<'a> {
             }
             // A stage whose node was lost is handed out once more: until then somebody had it.
             "reissued" => {
-                if let Some(started) = time(&detail["startedAt"]) {
+                if let Some(started) = time(detail.started_at.as_deref()) {
                     self.ledger.turn(started, (LedgerReason::Work, None));
                 }
                 self.ledger.turn(event.at, (LedgerReason::Capacity, None));
@@ -64,24 +88,23 @@ impl<'a> HistoryReader<'a> {
         }
     }
 
-    fn stage(&self, event: &HistoryEvent, detail: &Value) -> Option<LedgerStage> {
-        let started_at = time(&detail["startedAt"])?;
-        let waited = detail["waitedMs"]
-            .as_i64()
-            .and_then(|ms| started_at.checked_sub(SignedDuration::from_millis(ms)).ok());
+    fn stage(&self, event: &HistoryEvent, detail: &LedgerDetail<'_>) -> Option<LedgerStage> {
+        let started_at = time(detail.started_at.as_deref())?;
+        let waited =
+            detail.waited_ms.and_then(|ms| started_at.checked_sub(SignedDuration::from_millis(ms)).ok());
         // Stages of a version before do not say it. Without a time of its own, an order might run at once.
         let at_once = self.is_first && self.order.start_at.is_none();
-        let then = match detail["status"].as_str().and_then(|word| word.parse::<Status>().ok()) {
+        let then = match detail.status.as_deref().and_then(|word| word.parse::<Status>().ok()) {
             None => (LedgerReason::Work, None),
-            Some(Status::Wait) if detail["rests"].is_string() => (LedgerReason::System, None),
-            Some(Status::Retry) => (LedgerReason::Retry, detail["rests"].as_str().map(str::to_owned)),
+            Some(Status::Wait) if detail.rests.is_some() => (LedgerReason::System, None),
+            Some(Status::Retry) => (LedgerReason::Retry, detail.rests.as_deref().map(str::to_owned)),
             Some(status) => (LedgerReason::of(status), None),
         };
         Some(LedgerStage {
             ready_at: waited.or(at_once.then_some(self.order.created_at)),
             started_at,
-            calls: detail["steps"].as_array().into_iter().flatten().filter_map(call).collect(),
-            until: time(&detail["endedAt"]).unwrap_or(event.at),
+            calls: detail.steps.iter().filter_map(call).collect(),
+            until: time(detail.ended_at.as_deref()).unwrap_or(event.at),
             then,
         })
     }
@@ -99,13 +122,13 @@ impl<'a> HistoryReader<'a> {
     }
 }
 
-fn time(value: &Value) -> Option<Timestamp> {
-    value.as_str()?.parse().ok()
+fn time(text: Option<&str>) -> Option<Timestamp> {
+    text?.parse().ok()
 }
 
 /// A call that a stage waited for: when, until when, and of what.
-fn call(step: &Value) -> Option<(Timestamp, Timestamp, String)> {
-    let from = steps::moment(step)?;
-    let until = from.checked_add(SignedDuration::from_millis(step["ms"].as_i64()?)).ok()?;
-    Some((from, until, text(step, "target")))
+fn call(step: &LedgerStep<'_>) -> Option<(Timestamp, Timestamp, String)> {
+    let from = time(step.at.as_deref())?;
+    let until = from.checked_add(SignedDuration::from_millis(step.ms?)).ok()?;
+    Some((from, until, step.target.clone().into_owned()))
 }

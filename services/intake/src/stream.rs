@@ -1,7 +1,6 @@
 //! The stream of orders' news: one listener for a process, however many clients follow it.
 //!
-//! News of the engine says of which orders something is new, and no more. Several times a second the listener looks up what has
-//! happened to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
+//! News of the engine says of which orders something is new, and no more. Soon after it the listener looks up what has happened to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
 //!
 //! A client has a bounded buffer. One that reads too slowly learns how many events were left out; nobody else waits for it.
 
@@ -19,14 +18,16 @@ use pagurus_view::Views;
 use pagurus_wire::message::news;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::{Notify, mpsc};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep_until;
 
 use client::StreamClient;
 pub(crate) use client::{StreamFilter, StreamMessage};
 use follower::Follower;
 
-/// Interval at which the listener looks at what is new.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Shortest time between two looks at what is new: a burst of news is looked at once.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// Interval at which the listener sees to its clients while nothing is new.
+const IDLE: Duration = Duration::from_millis(200);
 /// Time for which the listener stays when the last client has gone: one that comes back finds what it missed.
 const LINGER: Duration = Duration::from_secs(60);
 /// Silence after which a client makes room for one of an address that has as many places.
@@ -154,10 +155,10 @@ impl Streams {
             own_connection: false,
         })?;
         let mut follower = Follower::new();
-        let mut look = interval(LOOK_EVERY);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looked_at = Instant::now();
         let mut alone_since: Option<Instant> = None;
         loop {
+            let pause = if follower.has_news() { BETWEEN_LOOKS } else { IDLE };
             tokio::select! {
                 batch = consumer.next_batch(1000) => {
                     if batch.is_empty() {
@@ -168,10 +169,11 @@ impl Streams {
                     }
                     continue;
                 }
-                _ = look.tick() => {}
+                () = sleep_until((looked_at + pause).into()) => {}
                 () = host.draining.cancelled() => return Ok(()),
             }
             self.turn(&mut follower, host, views).await;
+            looked_at = Instant::now();
             let is_alone = self.lock().clients.is_empty();
             alone_since = is_alone.then(|| alone_since.unwrap_or_else(Instant::now));
             if alone_since.is_some_and(|since| since.elapsed() >= LINGER) {

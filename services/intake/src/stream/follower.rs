@@ -63,6 +63,11 @@ impl Follower {
         }
     }
 
+    /// True where orders are to be looked at.
+    pub fn has_news(&self) -> bool {
+        !self.changed.is_empty() || self.is_flooded
+    }
+
     /// Returns why events are missing, if some are and nobody knows which.
     pub fn gap(&mut self, is_up: bool) -> Option<&'static str> {
         let was_up = std::mem::replace(&mut self.was_up, is_up);

@@ -93,6 +93,9 @@ struct GroupArguments {
     /// Number of groups to show
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=500))]
     limit: u16,
+    /// Most failed orders to examine, and most retrying ones [default: 100000]
+    #[arg(long, value_name = "NUMBER")]
+    examine: Option<u32>,
     /// Continue where an earlier page ended
     #[arg(long)]
     cursor: Option<String>,
@@ -140,6 +143,7 @@ pub(crate) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
 async fn groups(asked: &GroupArguments, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
     let mut query = asked.filter.query();
     query.extend([("by", asked.by.word().to_owned()), ("limit", asked.limit.to_string())]);
+    query.extend(asked.examine.map(|examine| ("examine", examine.to_string())));
     query.extend(asked.cursor.clone().map(|cursor| ("cursor", cursor)));
     let reply = client.get("/v1/errors", &query).await?;
     if screen.json {

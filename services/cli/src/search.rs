@@ -188,6 +188,9 @@ pub(crate) struct CountArguments {
     /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode
     #[arg(long, default_value = "status", value_name = "KEYS")]
     by: String,
+    /// Most orders to examine [default: 200000]
+    #[arg(long, value_name = "NUMBER")]
+    examine: Option<u32>,
 }
 
 /// Counts orders.
@@ -198,6 +201,7 @@ pub(crate) async fn count(
 ) -> Result<(), CliError> {
     let mut query = arguments.orders.query()?;
     query.push(("by".to_owned(), arguments.by.clone()));
+    query.extend(arguments.examine.map(|examine| ("examine".to_owned(), examine.to_string())));
     let query: Vec<(&str, String)> =
         query.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let reply = client.get("/v1/counts", &query).await?;

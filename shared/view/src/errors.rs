@@ -10,20 +10,23 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::retry::{self, ErrorRules};
 use pagurus_runtime::scenarios::Known;
 use pagurus_scenario::xml::fault_of;
-use pagurus_store::lists::errors::{self, By, Filter};
+use pagurus_store::lists::errors::{self, By, ErrorsWanted, Filter};
 use pagurus_wire::errors::{ErrorGroups, ExplanationView, QuestionView};
 use pagurus_wire::problem::{Problem, Type};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Views;
-use crate::query::{cursor, invalid, limit, moment};
+use crate::query::{cursor, examine, invalid, limit, moment};
 pub use orders::ErrorOrdersQuery;
 
 /// Window where none is asked for.
 const USUAL_WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Longest window: its hours are listed one by one.
 const MAX_WINDOW: SignedDuration = SignedDuration::from_hours(31 * 24);
+/// Orders that one count examines at most, of failed and of retrying orders each: some tenths of a second of a connection for
+/// reports.
+const MOST_EXAMINED: i64 = 100_000;
 /// Groups on a page, where nothing else is asked for, and at most.
 const USUAL_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 500;
@@ -45,6 +48,9 @@ pub struct ErrorGroupsQuery {
     system: Option<String>,
     /// Start of the time range: a time, or a duration back from now; default: a day, at most 31 days.
     since: Option<String>,
+    /// Failed orders that are examined at most, and retrying ones; default: 100 000. Where there are more, `complete` is false.
+    #[schemars(with = "Option<u32>", range(min = 1, max = 100_000))]
+    examine: Option<String>,
     /// Groups of the page; default: 50.
     #[schemars(with = "Option<u32>", range(min = 1, max = 500))]
     limit: Option<String>,
@@ -86,8 +92,14 @@ impl Views {
         let asked = ParsedErrorGroupsQuery::read(query, Timestamp::now())?;
         let found = async {
             let client = self.host.store.reports().await?;
-            let failed = errors::failed(&client, asked.by, asked.since, &asked.filter, &self.scope).await?;
-            let retrying = errors::retrying(&client, asked.by, &asked.filter, &self.scope).await?;
+            let wanted = ErrorsWanted {
+                by: asked.by,
+                filter: &asked.filter,
+                scope: &self.scope,
+                examine: asked.examine,
+            };
+            let failed = errors::failed(&client, asked.since, wanted).await?;
+            let retrying = errors::retrying(&client, wanted).await?;
             let (mut view, samples) = groups::page(&asked, &failed, &retrying);
             let wanted: Vec<OrderNo> = samples.iter().flatten().copied().collect();
             let mut ids = errors::ids(&client, &wanted).await?;
@@ -109,6 +121,8 @@ struct ParsedErrorGroupsQuery {
     limit: usize,
     /// Number of groups that the pages before had.
     from: usize,
+    /// Failed orders that are examined at most, and retrying ones.
+    examine: i64,
 }
 
 impl ParsedErrorGroupsQuery {
@@ -118,6 +132,7 @@ impl ParsedErrorGroupsQuery {
         let since = window(query.since.as_deref(), now)?;
         let limit = limit(query.limit.as_deref(), USUAL_LIMIT, MAX_LIMIT)?;
         let from = cursor(query.cursor.as_deref(), 0)?;
+        let examine = examine(query.examine.as_deref(), MOST_EXAMINED)?;
         Ok(Self {
             by,
             filter: Filter {
@@ -130,6 +145,7 @@ impl ParsedErrorGroupsQuery {
             since,
             limit,
             from,
+            examine,
         })
     }
 }
@@ -167,6 +183,7 @@ mod tests {
                 step: None,
                 system: None,
                 since: since.map(str::to_owned),
+                examine: None,
                 limit: None,
                 cursor: None,
             };

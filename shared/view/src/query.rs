@@ -1,5 +1,8 @@
 //! Fields of queries that several lists have.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::document::parse_duration;
 use pagurus_domain::time;
@@ -59,8 +62,18 @@ pub(crate) fn limit(asked: Option<&str>, usual: usize, most: usize) -> Result<us
     limit.ok_or_else(|| invalid("/limit", format!("limit must be 1 to {most}")))
 }
 
+/// Orders that are examined at most, where an answer may be of some of them.
+pub(crate) fn examine<T: FromStr + PartialOrd + Display + From<u8>>(
+    asked: Option<&str>,
+    most: T,
+) -> Result<T, Problem> {
+    let Some(text) = asked else { return Ok(most) };
+    let examine = text.parse().ok().filter(|examine| T::from(1) <= *examine && *examine <= most);
+    examine.ok_or_else(|| invalid("/examine", format!("examine must be 1 to {most}")))
+}
+
 /// A cursor that is a number; without one, the page begins at `first`.
-pub(crate) fn cursor<T: std::str::FromStr>(asked: Option<&str>, first: T) -> Result<T, Problem> {
+pub(crate) fn cursor<T: FromStr>(asked: Option<&str>, first: T) -> Result<T, Problem> {
     asked.map_or(Ok(first), str::parse).map_err(|_| strange_cursor())
 }
 

@@ -16,7 +16,7 @@ use crate::search::SearchOrSaved;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Id of one order; without it, the times of all orders that meet the conditions are summed
-    #[arg(conflicts_with_all = ["from", "until", "by", "sample"])]
+    #[arg(conflicts_with_all = ["from", "until", "by", "sample", "examine"])]
     order: Option<String>,
     #[command(flatten)]
     orders: SearchOrSaved,
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Most orders to sum, spread evenly over all [default: 500]
     #[arg(long, value_name = "NUMBER")]
     sample: Option<u32>,
+    /// Most orders to examine, ended ones and others each [default: 200000]
+    #[arg(long, value_name = "NUMBER")]
+    examine: Option<u32>,
 }
 
 const SHARES: &[Column<LedgerShareView>] = &[
@@ -68,6 +71,7 @@ pub(super) async fn run(arguments: &Arguments, client: &ApiClient, screen: &Scre
             ("until", arguments.until.clone()),
             ("by", arguments.by.clone()),
             ("sample", arguments.sample.map(|sample| sample.to_string())),
+            ("examine", arguments.examine.map(|examine| examine.to_string())),
         ];
         query.extend(own.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         return sums(&query, client, screen).await;

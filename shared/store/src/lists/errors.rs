@@ -10,6 +10,7 @@ use pagurus_domain::id::OrderNo;
 use pagurus_domain::order::Status;
 use pagurus_wire::errors::ErrorOrder;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::row::read;
 use crate::sql::{in_scope, statements};
@@ -17,36 +18,43 @@ use crate::{Client, Result};
 
 statements! {
     FAILED = concat!("
+        WITH looked AS MATERIALIZED (
+            SELECT order_no, at, scenario, class, step, system, state FROM failures WHERE at >= $2 ORDER BY at DESC LIMIT $3),
+        hours AS (
         SELECT CASE $1::text WHEN 'class' THEN f.class WHEN 'scenario' THEN s.name WHEN 'system' THEN f.system
                              WHEN 'step' THEN f.step ELSE coalesce(f.state, f.step) END AS key,
                CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
                date_trunc('hour', f.at) AS hour, count(*) AS orders, min(f.at) AS first, max(f.at) AS last,
                (array_agg(f.order_no ORDER BY f.at DESC))[1:5] AS sample
-          FROM (SELECT order_no, at, scenario, class, step, system, state FROM failures
-                 WHERE at >= $2 ORDER BY at DESC LIMIT $3) AS f
+          FROM looked f
           JOIN scenarios s ON s.no = f.scenario
          WHERE ($4::text IS NULL OR coalesce(f.class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
            AND ($6::text IS NULL OR coalesce(f.state, f.step, '') = $6) AND ($7::text IS NULL OR coalesce(f.system, '') = $7)
            AND ($8::text IS NULL OR coalesce(f.step, '') = $8)
            AND ($9::text[] IS NULL OR EXISTS (
                 SELECT FROM orders o WHERE o.no = ANY(ARRAY[f.order_no]) AND ", in_scope!("$9", "$10"), "))
-         GROUP BY 1, 2, 3");
+         GROUP BY 1, 2, 3)
+        SELECT t.looked, t.oldest, h.* FROM (SELECT count(*) AS looked, min(at) AS oldest FROM looked) AS t LEFT JOIN hours h ON true");
     RETRYING = concat!("
+        WITH looked AS MATERIALIZED (
+            (SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)
+            UNION ALL
+            (SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)),
+        hours AS (
         SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
                              WHEN 'system' THEN o.error_system WHEN 'step' THEN o.step ELSE coalesce(o.error_state, o.step) END AS key,
                CASE WHEN $1::text IN ('state', 'step') THEN s.name END AS scenario,
                date_trunc('hour', o.updated_at) AS hour, count(*) AS orders, min(o.updated_at) AS first, max(o.updated_at) AS last,
                (array_agg(o.no ORDER BY o.updated_at DESC))[1:5] AS sample
-          FROM ((SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)
-                UNION ALL
-                (SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)) AS waiting
+          FROM looked waiting
           JOIN orders o ON o.no = ANY(ARRAY[waiting.order_no]) AND o.status = 'retry'
           JOIN scenarios s ON s.no = o.scenario
          WHERE ($4::text IS NULL OR coalesce(o.error_class, '') = $4) AND ($5::text IS NULL OR s.name = $5)
            AND ($6::text IS NULL OR coalesce(o.error_state, o.step, '') = $6) AND ($7::text IS NULL OR coalesce(o.error_system, '') = $7)
            AND ($8::text IS NULL OR coalesce(o.step, '') = $8)
            AND ", in_scope!("$9", "$10"), "
-         GROUP BY 1, 2, 3");
+         GROUP BY 1, 2, 3)
+        SELECT t.looked, NULL::timestamptz AS oldest, h.* FROM (SELECT count(*) AS looked FROM looked) AS t LEFT JOIN hours h ON true");
     FAILED_ORDERS = "
         SELECT f.order_no, f.at, o.id, s.name AS scenario, coalesce(f.state, f.step) AS state, f.step, f.class, f.system, o.error_message
           FROM (SELECT order_no, at, scenario, class, step, system, state FROM failures
@@ -69,10 +77,6 @@ statements! {
          ORDER BY waiting.at, waiting.order_no";
     IDS = "SELECT no, id FROM orders WHERE no = ANY($1::bigint[])";
 }
-
-/// Rows that one count reads at most, of failed and of retrying orders each: some tenths of
-/// a second of one connection.
-pub const MOST: i64 = 100_000;
 
 /// By what orders are put in groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,41 +164,58 @@ pub struct Hour {
     pub sample: Vec<OrderNo>,
 }
 
-/// Orders that ended `fail` since a moment, of the newest [`MOST`] of them those that the filter
-/// lets through.
-pub async fn failed(
-    client: &Client,
-    by: By,
-    since: Timestamp,
-    filter: &Filter,
-    scope: &AccessScope,
-) -> Result<Vec<Hour>> {
-    let Filter { class, scenario, state, step, system } = filter;
-    let [hidden, own] = scope.as_likes();
-    let statement = client.prepare_cached(FAILED).await?;
-    let rows = client
-        .query(
-            &statement,
-            &[&by.as_str(), &since, &MOST, class, scenario, state, system, step, &hidden, &own],
-        )
-        .await?;
-    Ok(rows.iter().map(read_hour).collect())
+/// Orders that are wanted, and how many are examined to find them.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorsWanted<'a> {
+    /// By what they are put in groups.
+    pub by: By,
+    /// Conditions.
+    pub filter: &'a Filter,
+    /// Names that those who ask may see.
+    pub scope: &'a AccessScope,
+    /// Orders that are examined at most.
+    pub examine: i64,
 }
 
-/// Orders that wait for their next attempt, of the [`MOST`] that are due first those that the
-/// filter lets through. One whose attempt is running at this moment is not among them.
-pub async fn retrying(client: &Client, by: By, filter: &Filter, scope: &AccessScope) -> Result<Vec<Hour>> {
-    let Filter { class, scenario, state, step, system } = filter;
+/// Wanted orders among those that were examined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExaminedErrors {
+    /// The wanted ones.
+    pub hours: Vec<Hour>,
+    /// Number of orders that were examined.
+    pub examined: i64,
+    /// Time at which the oldest of them failed.
+    pub oldest: Option<Timestamp>,
+}
+
+/// The newest orders that ended `fail` since a moment.
+pub async fn failed(client: &Client, since: Timestamp, wanted: ErrorsWanted<'_>) -> Result<ExaminedErrors> {
+    examined(client, FAILED, &since, wanted).await
+}
+
+/// Orders that wait for their next attempt, those that are due first. One whose attempt is running at this moment is not among
+/// them.
+pub async fn retrying(client: &Client, wanted: ErrorsWanted<'_>) -> Result<ExaminedErrors> {
+    examined(client, RETRYING, &Stream::Retry.number(), wanted).await
+}
+
+async fn examined(
+    client: &Client,
+    text: &str,
+    of: &(dyn ToSql + Sync),
+    wanted: ErrorsWanted<'_>,
+) -> Result<ExaminedErrors> {
+    let ErrorsWanted { by, filter: Filter { class, scenario, state, step, system }, scope, examine } = wanted;
     let [hidden, own] = scope.as_likes();
-    let stream = Stream::Retry.number();
-    let statement = client.prepare_cached(RETRYING).await?;
+    let statement = client.prepare_cached(text).await?;
     let rows = client
-        .query(
-            &statement,
-            &[&by.as_str(), &stream, &MOST, class, scenario, state, system, step, &hidden, &own],
-        )
+        .query(&statement, &[&by.as_str(), of, &examine, class, scenario, state, system, step, &hidden, &own])
         .await?;
-    Ok(rows.iter().map(read_hour).collect())
+    Ok(ExaminedErrors {
+        hours: rows.iter().filter_map(read_hour).collect(),
+        examined: rows.first().map_or(0, |row| row.get("looked")),
+        oldest: rows.first().and_then(|row| row.get("oldest")),
+    })
 }
 
 /// Orders that ended `fail` since a moment, the newest first, behind a place in that list.
@@ -230,16 +251,17 @@ pub async fn ids(client: &Client, orders: &[OrderNo]) -> Result<HashMap<OrderNo,
     Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"))).collect())
 }
 
-fn read_hour(row: &Row) -> Hour {
-    Hour {
+/// The hour of a row; none where no order was wanted.
+fn read_hour(row: &Row) -> Option<Hour> {
+    Some(Hour {
+        from: row.get::<_, Option<Timestamp>>("hour")?,
         key: row.get("key"),
         scenario: row.get("scenario"),
-        from: row.get("hour"),
         orders: row.get("orders"),
         first: row.get("first"),
         last: row.get("last"),
         sample: row.get::<_, Vec<i64>>("sample").into_iter().map(OrderNo).collect(),
-    }
+    })
 }
 
 fn read_member(row: &Row, status: Status) -> (OrderNo, ErrorOrder) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
-use pagurus_store::lists::errors::{Hour, MOST};
+use pagurus_store::lists::errors::{ExaminedErrors, Hour};
 use pagurus_wire::errors::{ErrorGroup, ErrorGroups, ErrorHour};
 
 use super::ParsedErrorGroupsQuery;
@@ -15,18 +15,18 @@ const SAMPLE: usize = 5;
 /// Makes a page of groups, the largest first, and the numbers of a few orders of each.
 pub(super) fn page(
     asked: &ParsedErrorGroupsQuery,
-    failed: &[Hour],
-    retrying: &[Hour],
+    failed: &ExaminedErrors,
+    retrying: &ExaminedErrors,
 ) -> (ErrorGroups, Vec<Vec<OrderNo>>) {
     let count = |hours: &[Hour]| hours.iter().map(|hour| hour.orders).sum::<i64>();
-    let (failed_in_all, retrying_in_all) = (count(failed), count(retrying));
+    let (failed_in_all, retrying_in_all) = (count(&failed.hours), count(&retrying.hours));
+    let is_cut = |errors: &ExaminedErrors| errors.examined >= asked.examine;
     // Where the newest fill the bound, what is older was not read: the window begins with them.
-    let cut = failed_in_all >= MOST;
-    let oldest = failed.iter().map(|hour| hour.first).min();
-    let since = oldest.filter(|_| cut).map_or(asked.since, |oldest| oldest.max(asked.since));
+    let oldest = failed.oldest.filter(|_| is_cut(failed));
+    let since = oldest.map_or(asked.since, |oldest| oldest.max(asked.since));
 
     let mut gathered: BTreeMap<(Option<&str>, Option<&str>), Gathered> = BTreeMap::new();
-    for (hours, is_failed) in [(failed, true), (retrying, false)] {
+    for (hours, is_failed) in [(&failed.hours, true), (&retrying.hours, false)] {
         for hour in hours {
             let key = (hour.key.as_deref(), hour.scenario.as_deref());
             gathered.entry(key).or_default().add(hour, is_failed, asked.since);
@@ -46,7 +46,7 @@ pub(super) fn page(
     let view = ErrorGroups {
         by: asked.by.as_str().to_owned(),
         since,
-        complete: !cut && retrying_in_all < MOST,
+        complete: !is_cut(failed) && !is_cut(retrying),
         failed: failed_in_all,
         retrying: retrying_in_all,
         items,
@@ -124,7 +124,13 @@ mod tests {
             since: at("09:00:00"),
             limit,
             from,
+            examine: 100,
         }
+    }
+
+    fn examined(hours: &[Hour]) -> ExaminedErrors {
+        let examined = hours.iter().map(|hour| hour.orders).sum();
+        ExaminedErrors { hours: hours.to_vec(), examined, oldest: hours.iter().map(|hour| hour.first).min() }
     }
 
     #[test]
@@ -138,6 +144,7 @@ mod tests {
             hour(Some("small"), "10:00:00", 3, "10:30:00", &[9]),
             hour(None, "08:00:00", 1, "08:30:00", &[8]),
         ];
+        let (failed, retrying) = (examined(&failed), examined(&retrying));
         let (view, samples) = page(&asked(2, 0), &failed, &retrying);
         assert_eq!((view.failed, view.retrying, view.complete), (7, 4, true));
         let counts: Vec<_> = view
@@ -160,8 +167,12 @@ mod tests {
 
     #[test]
     fn err_14_a_count_that_met_its_bound_says_so() {
-        let failed = [hour(Some("a"), "10:00:00", MOST, "10:20:00", &[1])];
-        let (view, _) = page(&asked(1, 0), &failed, &[]);
+        let failed = examined(&[hour(Some("a"), "10:00:00", 100, "10:20:00", &[1])]);
+        let (view, _) = page(&asked(1, 0), &failed, &examined(&[]));
         assert_eq!((view.complete, view.since), (false, at("10:00:00")));
+        // Conditions that only some of the examined orders meet change nothing of it.
+        let few = ExaminedErrors { hours: Vec::new(), examined: 100, oldest: Some(at("10:05:00")) };
+        let (view, _) = page(&asked(1, 0), &few, &examined(&[]));
+        assert_eq!((view.complete, view.since, view.failed), (false, at("10:05:00"), 0));
     }
 }

@@ -24,14 +24,14 @@ use super::shares;
 use super::spans::SpanReader;
 use crate::Views;
 use crate::orders::OrderSelection;
-use crate::query::{invalid, moment};
+use crate::query::{examine, invalid, moment};
 
 /// Orders that are summed, where nothing else is asked for, and at most.
 const USUAL_SAMPLE: usize = 500;
 const MOST_SUMMED: usize = 2000;
-/// Orders that are looked at for either half of a search, those that have ended and those that have not: some tenths of a second
+/// Orders that are examined for either half of a search, those that have ended and those that have not: some tenths of a second
 /// of a connection for reports.
-const MOST_LOOKED_AT: usize = 200_000;
+const MOST_EXAMINED: usize = 200_000;
 /// Orders of one statement that looks for them.
 const ROWS: usize = 5000;
 /// Orders whose histories are read at a time: some megabytes at most.
@@ -56,6 +56,9 @@ pub struct LedgerFields {
     pub until: Option<String>,
     /// Sums for each `flow` or `scenario`, besides those of all orders.
     pub by: Option<String>,
+    /// Orders that are examined at most, ended ones and others each; default: 200 000. Where there are more, `complete` is false.
+    #[schemars(range(min = 1, max = 200_000))]
+    pub examine: Option<u32>,
     /// Orders that are summed at most, of all that were found; default: 500.
     #[schemars(range(min = 1, max = 2000))]
     pub sample: Option<u32>,
@@ -80,6 +83,7 @@ pub struct LedgerQuery {
     until: Timestamp,
     by: Option<LedgerKey>,
     sample: usize,
+    examine: usize,
 }
 
 impl LedgerQuery {
@@ -89,7 +93,8 @@ impl LedgerQuery {
     /// The problem to answer with: everything that is wrong.
     pub fn read(pairs: &[(String, String)]) -> Result<Self, Problem> {
         let now = Timestamp::now();
-        let (selection, own) = OrderSelection::read(pairs, &["from", "until", "by", "sample"], now)?;
+        let (selection, own) =
+            OrderSelection::read(pairs, &["from", "until", "by", "sample", "examine"], now)?;
         let time = |name: &str, usual: Timestamp| {
             let Some(text) = own(name) else { return Ok(usual) };
             let message = format!("`{text}` is neither a time nor a duration back from now");
@@ -106,6 +111,7 @@ impl LedgerQuery {
             selection,
             from,
             until,
+            examine: examine(own("examine"), MOST_EXAMINED)?,
             by: by.map_err(|error: pagurus_domain::id::UnknownWord| invalid("/by", error.to_string()))?,
             sample: sample
                 .filter(|sample| (1..=MOST_SUMMED).contains(sample))
@@ -137,7 +143,7 @@ impl Views {
         }
         let summed = async {
             let client = self.host.store.reports().await?;
-            let (found, complete) = found(&client, &self.scope, query.halves(&search)).await?;
+            let (found, complete) = found(&client, &self.scope, query.halves(&search), query.examine).await?;
             let time = SummedTime::of(&client, &query, &spread(&found, query.sample)).await?;
             Ok(time.view(&query, found.len(), complete))
         };
@@ -146,19 +152,24 @@ impl Views {
 }
 
 /// Numbers of the orders that these searches want, and whether all were looked at.
-async fn found(client: &Client, scope: &AccessScope, halves: [Search; 2]) -> Result<(Vec<i64>, bool), Error> {
+async fn found(
+    client: &Client,
+    scope: &AccessScope,
+    halves: [Search; 2],
+    examine: usize,
+) -> Result<(Vec<i64>, bool), Error> {
     let (mut nos, mut is_complete) = (Vec::new(), true);
     for half in halves.into_iter().filter(|half| !half.statuses.is_empty()) {
         let Some(mut walk) = SearchWalk::begin(client, half, scope, None).await? else { continue };
         let mut looked = 0;
         loop {
-            let step = walk.next(client, ROWS).await?;
+            let step = walk.next(client, ROWS.min(examine)).await?;
             looked += step.looked;
             nos.extend(step.found.iter().map(|order| order.no));
             if step.is_last {
                 break;
             }
-            if looked >= MOST_LOOKED_AT {
+            if looked >= examine {
                 is_complete = false;
                 break;
             }

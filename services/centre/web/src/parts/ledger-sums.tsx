@@ -1,6 +1,7 @@
 // Where the time of many orders went, in a range that stands in the address.
 
 import { read, type Query, type Schemas } from "../api/client";
+import { EXAMINED } from "../api/examined";
 import { useResource } from "../api/resource";
 import { ledger as text } from "../text/ledger";
 import { Choice, chosenOf } from "./choice";
@@ -9,12 +10,15 @@ import { Panel } from "./panel";
 
 type Sums = Schemas["LedgerSumsView"];
 
+/** Orders whose time is summed. */
+const SAMPLE = 200;
+
 const RANGES = ["1h", "24h", "7d"] as const;
 
 /** The time of the orders that fulfil these conditions. */
 export function LedgerSums({ of }: { of: Query }) {
     const range = chosenOf("range", RANGES, "1h");
-    const sums = useResource<Sums>(read("/v1/ledger", {}, { ...of, from: range }), { every: 30_000 });
+    const sums = useResource<Sums>(read("/v1/ledger", {}, { ...of, from: range, examine: EXAMINED, sample: SAMPLE }), { every: 30_000 });
     const options = RANGES.map((value) => ({ value, text: text(`range_${value}`) }));
     return (
         <Panel

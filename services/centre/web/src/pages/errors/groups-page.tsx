@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { read } from "../../api/client";
+import { EXAMINED_FAILURES } from "../../api/examined";
 import { useResource } from "../../api/resource";
 import { go, query, to } from "../../app/router";
 import { Button } from "../../parts/button";
@@ -23,7 +24,7 @@ export function GroupsPage() {
     const { by, since, conditions, status } = selection;
     const chosen = setConditions(conditions).length > 0;
     const cursor = query.value.get("cursor");
-    const groups = useResource(read("/v1/errors", {}, { by, since, ...conditions, limit: GROUPS, cursor: chosen ? undefined : cursor }));
+    const groups = useResource(read("/v1/errors", {}, { by, since, ...conditions, examine: EXAMINED_FAILURES, limit: GROUPS, cursor: chosen ? undefined : cursor }));
     const orders = useResource(
         chosen ? read("/v1/errors/orders", {}, { ...conditions, since: status === "fail" ? since : undefined, status, limit: 50, cursor }) : null,
         { every: 10_000 },

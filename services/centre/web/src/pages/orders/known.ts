@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { json, read, send, type Read } from "../../api/client";
+import { EXAMINED } from "../../api/examined";
 import type { Source } from "./conditions";
 import type { KnownValues } from "./complete";
 
@@ -15,7 +16,7 @@ async function namesOf<T>(request: Read<T>, names: (answer: T) => readonly strin
     return [...new Set(names(await json(request)))].filter((name) => name !== "");
 }
 
-const counted = (by: string) => namesOf(read("/v1/counts", {}, { by, createdSince: "1d" }), ({ items }) => items.map((item) => item.key[0] ?? ""));
+const counted = (by: string) => namesOf(read("/v1/counts", {}, { by, createdSince: "1d", examine: EXAMINED }), ({ items }) => items.map((item) => item.key[0] ?? ""));
 
 const LISTS: Record<Source, () => Promise<string[]>> = {
     scenario: () => namesOf(read("/v1/scenarios", {}, { limit: 1000 }), ({ items }) => items.map((item) => item.scenario)),

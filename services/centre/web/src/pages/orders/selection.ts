@@ -3,6 +3,7 @@
 
 import type { ApiRequest, Query, Read, ReadAnswer } from "../../api/client";
 import { change, read } from "../../api/client";
+import { EXAMINED } from "../../api/examined";
 import { conditionOf, flagOf } from "./conditions";
 
 /** Conditions as pairs of the API's own names and the values as they are written, each name once. */
@@ -56,7 +57,7 @@ export function listRequest(selection: Selection, cursor: string | null | undefi
 
 /** Counts of the selected orders. */
 export function countRequest(selection: Selection, by: string): Read<ReadAnswer<"/v1/counts">> {
-    return { method: "GET", url: read("/v1/counts").url + queryOf(selection, { by }) };
+    return { method: "GET", url: read("/v1/counts").url + queryOf(selection, { by, examine: EXAMINED }) };
 }
 
 /** Whether a condition is read order by order. */

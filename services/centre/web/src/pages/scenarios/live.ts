@@ -1,6 +1,7 @@
 // Live orders as the server counts them, put together for the pages of scenarios.
 
 import { read, type Schemas } from "../../api/client";
+import { EXAMINED } from "../../api/examined";
 
 export type Counts = Schemas["OrderCounts"];
 
@@ -10,11 +11,11 @@ export const LIVE = ["new", "postponed", "running", "sleep", "wait", "polling", 
 const LIVE_LIST = LIVE.join(",");
 
 /** Asks for live orders by scenario and status. */
-export const byScenario = () => read("/v1/counts", {}, { by: "scenario,status", status: LIVE_LIST });
+export const byScenario = () => read("/v1/counts", {}, { by: "scenario,status", status: LIVE_LIST, examine: EXAMINED });
 
 /** Asks for live orders of a scenario, of one version or of all, by state and status. */
 export const byState = (scenario: string, version?: number) =>
-    read("/v1/counts", {}, { by: "state,status", scenario, scenarioVersion: version, status: LIVE_LIST });
+    read("/v1/counts", {}, { by: "state,status", scenario, scenarioVersion: version, status: LIVE_LIST, examine: EXAMINED });
 
 export interface Group {
     readonly key: string;

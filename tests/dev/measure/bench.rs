@@ -1,6 +1,7 @@
 //! `./dev bench`: the reference works, each measured beside the limit of the same run, in one table.
 //! Never measures anything that was not built for release and is not durable, and touches nothing of `./dev up`.
 
+mod centre;
 mod chart;
 mod copies;
 mod cpu;
@@ -22,6 +23,7 @@ mod stub;
 mod works;
 mod writes;
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -112,6 +114,8 @@ pub enum Work {
     Rest,
     /// Resident size of each service under the heaviest legal loads
     Memory,
+    /// The pages of the control centre, over ten million orders and under load
+    Centre,
     /// All of them
     All,
 }
@@ -123,7 +127,7 @@ pub async fn command(options: Options) -> Result<()> {
     }
     let root = place::root()?;
     let log = root.join(".dev/log/packages.log");
-    let missing = packages::missing(false)?;
+    let missing = packages::missing(options.works.contains(&Work::Centre))?;
     let ((), programs) =
         tokio::try_join!(missing.install(&log), build(&root, Profile::Release, Targets::Programs))?;
     eprintln!("==> servers");
@@ -132,7 +136,7 @@ pub async fn command(options: Options) -> Result<()> {
     let mut report = Report::default();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let outcome = tokio::select! {
-        outcome = measure(&mut installation, &stub, &options, &mut report) => outcome,
+        outcome = measure(&root, &mut installation, &stub, &options, &mut report) => outcome,
         _ = interrupt.recv() => Err(anyhow::anyhow!("interrupted")),
         _ = terminate.recv() => Err(anyhow::anyhow!("terminated")),
     };
@@ -152,6 +156,7 @@ pub async fn command(options: Options) -> Result<()> {
 }
 
 async fn measure(
+    root: &Path,
     installation: &mut Installation,
     stub: &Stub,
     options: &Options,
@@ -179,6 +184,7 @@ async fn measure(
         eprintln!("==> {}", name(work));
         match work {
             Work::Rest => report.add_rest(works.rest().await?),
+            Work::Centre => report.add_centre(works.centre(root).await?),
             _ => report.add_peaks(works.memory().await?),
         }
     }
@@ -186,7 +192,7 @@ async fn measure(
 }
 
 /// Works that are measured once: the most that a load takes has no median, and rest is long.
-const ONCE: [Work; 2] = [Work::Rest, Work::Memory];
+const ONCE: [Work; 3] = [Work::Rest, Work::Memory, Work::Centre];
 
 fn name(work: Work) -> String {
     work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
@@ -194,13 +200,14 @@ fn name(work: Work) -> String {
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, Bodies, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation, Paced,
-        Pinned, Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens, Workers,
+        All, Bodies, Centre, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation,
+        Paced, Pinned, Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
+        Workers,
     };
     let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
     let long = [
         Paced, Rest, Tokens, Flood, OneProcess, Queues, Bodies, Workers, Pinned, Sleepers, History, TakeOver,
-        Operation, Search, Memory,
+        Operation, Search, Memory, Centre,
     ];
     match &options.profile {
         Some(work) => vec![*work],
@@ -235,7 +242,7 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         Work::TakeOver => vec![works.take_over().await?],
         Work::Operation => vec![works.operation().await?],
         Work::Search => vec![works.searches().await?],
-        Work::Paced | Work::Rest | Work::Memory | Work::All => {
+        Work::Paced | Work::Rest | Work::Memory | Work::Centre | Work::All => {
             bail!("--profile takes one work that is measured by its speed")
         }
     })

@@ -27,7 +27,8 @@ const REPEATS: usize = 20;
 
 /// Fails at once; [`MENDED`] is its next version.
 const BROKEN: &str = include_str!("broken.yaml");
-const MENDED: &str = "bench-mended";
+/// Scenario that is mended.
+pub const MENDED: &str = "bench-mended";
 
 impl Works<'_> {
     /// A restart of a million failed orders under a mended scenario, and others that go on meanwhile.
@@ -87,11 +88,7 @@ impl Works<'_> {
 
     /// Measures one page of each kind of search among ten million orders, nearly all of which have ended `success`.
     pub async fn searches(&mut self) -> Result<Row> {
-        let api = self.with_copies("fail", SEARCHED / 100).await?;
-        let middle = Timestamp::now();
-        let mended = include_str!("one-action.yaml").replace("bench-one-action", MENDED);
-        api.put_scenario(MENDED, &mended).await?;
-        self.copies_of("ended", MENDED, "success", SEARCHED).await?;
+        let (api, middle) = self.millions().await?;
         let meter = self.installation.meter()?;
         let before = meter.read()?;
         let (mut all, mut notes) = (Vec::new(), Vec::new());
@@ -117,6 +114,16 @@ impl Works<'_> {
         let orders = all.len() as u64;
         let latencies = Latencies::of(all);
         Ok(Row { work: "search", orders, rate: None, cpu, latencies, memory: None, notes })
+    }
+
+    /// Fresh services, ten million ended orders and a hundred thousand failed ones; and a time between the two kinds.
+    pub async fn millions(&mut self) -> Result<(Api, Timestamp)> {
+        let api = self.with_copies("fail", SEARCHED / 100).await?;
+        let middle = Timestamp::now();
+        let mended = include_str!("one-action.yaml").replace("bench-one-action", MENDED);
+        api.put_scenario(MENDED, &mended).await?;
+        self.copies_of("ended", MENDED, "success", SEARCHED).await?;
+        Ok((api, middle))
     }
 
     /// Fresh services, and copies of an order that ended like this under the broken scenario.

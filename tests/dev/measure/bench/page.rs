@@ -133,7 +133,10 @@ fn meaning(in_flight: usize) -> String {
          - **At steady rates**: one-action as orders come by chance at a rate (a Poisson process), however long those before take; \
          a time counts from when its order was due. **At rest**: nobody sends anything.\n\
          - **memory**: what each service held at most while the load lasted, and when it was over; \
-         [which setting bounds what](guides/memory.md).\n\n\
+         [which setting bounds what](guides/memory.md).\n\
+         - **The control centre**: each page over ten million ended orders, a hundred thousand failed ones, as many queues with two orders \
+         each, and an order of 50 000 events. Requests, their length and the elements of the document are those of a browser; times are \
+         those of each of these requests, sent a hundred times one after the other.\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
          run, and CPU an order, which is steadier than rates.\n\n\
          To repeat: the command above, on a machine that does nothing else: with others at work nothing is recorded. `--rounds N` \

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use pagurus_harness::nodes::Role;
 
+use super::centre::{self, Centre};
 use super::cpu::Part;
 use super::memory::Peak;
 use super::paced::{self, Paced};
@@ -27,6 +28,7 @@ pub struct Report {
     paced: Vec<Vec<Paced>>,
     rest: Vec<Rest>,
     peaks: Vec<Peak>,
+    centre: Option<Centre>,
 }
 
 impl Report {
@@ -58,6 +60,11 @@ impl Report {
         self.peaks.extend(peaks);
     }
 
+    /// Takes what the pages of the control centre cost.
+    pub fn add_centre(&mut self, centre: Centre) {
+        self.centre = Some(centre);
+    }
+
     /// The work that was disturbed most, and by which share of the machine, where that is too much to publish.
     pub fn disturbed(&self) -> Option<(&'static str, f64)> {
         let paced = self.paced.iter().flatten().map(Paced::others);
@@ -81,6 +88,9 @@ impl Report {
         }
         if !self.peaks.is_empty() {
             text.push_str(&self.memory());
+        }
+        if let Some(centre) = &self.centre {
+            text.push_str(&centre::section(centre));
         }
         text
     }

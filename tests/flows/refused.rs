@@ -1,6 +1,9 @@
 //! Refused messages, from the refusal to the decision of a person (AMQP-1).
 
+use std::time::{Duration, Instant};
+
 use lapin::BasicProperties;
+use pagurus_harness::nodes::Role;
 use serde_json::{Value, json};
 
 use crate::amqp::waiting;
@@ -153,6 +156,20 @@ async fn amqp_1_refused_messages_are_listed_in_pages() {
     assert_eq!(seen, all);
     let wrong = engine.get("/v1/refused?limit=0").await.unwrap();
     assert_eq!((wrong.status, &wrong.body["pointer"]), (422, &json!("/limit")), "{wrong:?}");
+}
+
+/// Lists of nothing, and the time that one took when it waited for a message to see that there was none.
+const LISTS: u32 = 10;
+const WAITED: Duration = Duration::from_millis(1500);
+
+#[tokio::test]
+async fn ui_3_a_list_of_refused_messages_does_not_wait_for_one() {
+    let engine = Installation::only("ui_3_refused", &[Role::Intake], &[]).await;
+    let begun = Instant::now();
+    for _ in 0..LISTS {
+        assert_eq!(listed(&engine, 0).await, Vec::<Value>::new());
+    }
+    assert!(begun.elapsed() < LISTS * WAITED, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

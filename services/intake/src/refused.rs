@@ -72,13 +72,12 @@ impl RefusedMessages {
         let _ = tokio::time::timeout(patience, self.take()).await;
     }
 
-    /// True where the broker queue has messages. A consumer would have to wait for them to see that there are none.
-    async fn is_there_any(&self) -> bool {
-        let depth = self.host.broker.depth_of(&self.host.broker.names().refused_queue, FIRST_WITHIN).await;
-        // Those that were taken before are shown all the same.
-        depth
-            .inspect_err(|error| tracing::warn!(error = chain(error), "refused messages cannot be taken now"))
-            .is_ok_and(|depth| depth.is_some_and(|(messages, _)| messages > 0))
+    /// True where the broker says that its queue has no messages. A consumer would have to wait for them to see that.
+    async fn is_empty(&self) -> bool {
+        let depth = self.host.broker.depth_of(&self.host.broker.names().refused_queue, EMPTY_AFTER);
+        // The question may get no answer at all while the connection is lost.
+        let depth = tokio::time::timeout(EMPTY_AFTER, depth).await;
+        depth.is_ok_and(|depth| depth.is_ok_and(|depth| depth.is_none_or(|(messages, _)| messages == 0)))
     }
 
     /// Returns one message.
@@ -214,7 +213,7 @@ impl RefusedMessages {
     /// Takes what lies in the broker queue.
     async fn take(&self) -> Result<(), Problem> {
         let _alone = self.taking.lock().await;
-        if !self.is_there_any().await {
+        if self.is_empty().await {
             return Ok(());
         }
         let spec = ConsumeSpec {

@@ -1,6 +1,7 @@
 //! The stream of orders' news: one listener for a process, however many clients follow it.
 //!
-//! News of the engine says of which orders something is new, and no more. Soon after it the listener looks up what has happened to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
+//! News of the engine says of which orders something is new, and no more. Soon after it the listener looks up what has happened
+//! to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
 //!
 //! A client has a bounded buffer. One that reads too slowly learns how many events were left out; nobody else waits for it.
 

@@ -33,6 +33,8 @@ pub(super) struct Follower {
     is_flooded: bool,
     /// True if news came, up to the last look.
     was_up: bool,
+    /// True if the database did not answer to the last look.
+    has_failed: bool,
 }
 
 impl Follower {
@@ -44,6 +46,7 @@ impl Follower {
             named_at: Instant::now(),
             is_flooded: false,
             was_up: true,
+            has_failed: false,
         }
     }
 
@@ -63,9 +66,9 @@ impl Follower {
         }
     }
 
-    /// True where orders are to be looked at.
+    /// True where orders are to be looked at soon.
     pub fn has_news(&self) -> bool {
-        !self.changed.is_empty() || self.is_flooded
+        !self.has_failed && (!self.changed.is_empty() || self.is_flooded)
     }
 
     /// Returns why events are missing, if some are and nobody knows which.
@@ -95,7 +98,9 @@ impl Follower {
         let sent = |no: i64| self.sent.get(&no).copied().unwrap_or_default();
         let followed: Vec<FollowedOrder> =
             nos.iter().map(|no| FollowedOrder { no: OrderNo(*no), sent: sent(*no) }).collect();
-        let events = match views.changes(&followed, self.since).await {
+        let looked_up = views.changes(&followed, self.since).await;
+        self.has_failed = looked_up.is_err();
+        let events = match looked_up {
             Ok(events) => events,
             Err(problem) => {
                 tracing::debug!(why = problem.detail, "news of orders could not be looked up");

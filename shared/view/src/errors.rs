@@ -89,7 +89,11 @@ impl Views {
 
     /// Returns a page of the groups of failed and retrying orders, the largest first.
     pub async fn error_groups(&self, query: ErrorGroupsQuery) -> Result<ErrorGroups, Problem> {
-        let asked = ParsedErrorGroupsQuery::read(query, Timestamp::now())?;
+        let mut asked = ParsedErrorGroupsQuery::read(query, Timestamp::now())?;
+        if !self.scope.has_every_name() {
+            // A bound of their own choice would count the failures of others.
+            (asked.sees_all, asked.examine) = (false, MOST_EXAMINED);
+        }
         let found = async {
             let client = self.host.store.reports().await?;
             let wanted = ErrorsWanted {
@@ -123,6 +127,8 @@ struct ParsedErrorGroupsQuery {
     from: usize,
     /// Failed orders that are examined at most, and retrying ones.
     examine: i64,
+    /// True for those who see the orders of all.
+    sees_all: bool,
 }
 
 impl ParsedErrorGroupsQuery {
@@ -146,6 +152,7 @@ impl ParsedErrorGroupsQuery {
             limit,
             from,
             examine,
+            sees_all: true,
         })
     }
 }

@@ -37,9 +37,11 @@ statements! {
         SELECT t.looked, t.oldest, h.* FROM (SELECT count(*) AS looked, min(at) AS oldest FROM looked) AS t LEFT JOIN hours h ON true");
     RETRYING = concat!("
         WITH looked AS MATERIALIZED (
-            (SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)
-            UNION ALL
-            (SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)),
+            SELECT order_no
+              FROM ((SELECT order_no FROM ready WHERE repeat_at > '-infinity' AND stream = $2 LIMIT $3)
+                    UNION ALL
+                    (SELECT order_no FROM due WHERE stream = $2 ORDER BY due_at LIMIT $3)) AS places
+             LIMIT $3),
         hours AS (
         SELECT CASE $1::text WHEN 'class' THEN o.error_class WHEN 'scenario' THEN s.name
                              WHEN 'system' THEN o.error_system WHEN 'step' THEN o.step ELSE coalesce(o.error_state, o.step) END AS key,

@@ -21,8 +21,11 @@ pub(super) fn page(
     let count = |hours: &[Hour]| hours.iter().map(|hour| hour.orders).sum::<i64>();
     let (failed_in_all, retrying_in_all) = (count(&failed.hours), count(&retrying.hours));
     let is_cut = |errors: &ExaminedErrors| errors.examined >= asked.examine;
-    // Where the newest fill the bound, what is older was not read: the window begins with them.
-    let oldest = failed.oldest.filter(|_| is_cut(failed));
+    // Where the newest fill the bound, what is older was not read: the window begins with them. Those who do not see all of them
+    // learn no more than the time of their own.
+    let oldest =
+        if asked.sees_all { failed.oldest } else { failed.hours.iter().map(|hour| hour.first).min() };
+    let oldest = oldest.filter(|_| is_cut(failed));
     let since = oldest.map_or(asked.since, |oldest| oldest.max(asked.since));
 
     let mut gathered: BTreeMap<(Option<&str>, Option<&str>), Gathered> = BTreeMap::new();
@@ -125,6 +128,7 @@ mod tests {
             limit,
             from,
             examine: 100,
+            sees_all: true,
         }
     }
 
@@ -174,5 +178,7 @@ mod tests {
         let few = ExaminedErrors { hours: Vec::new(), examined: 100, oldest: Some(at("10:05:00")) };
         let (view, _) = page(&asked(1, 0), &few, &examined(&[]));
         assert_eq!((view.complete, view.since, view.failed), (false, at("10:05:00"), 0));
+        let of_others = ParsedErrorGroupsQuery { sees_all: false, ..asked(1, 0) };
+        assert_eq!(page(&of_others, &few, &examined(&[])).0.since, at("09:00:00"), "failures of others");
     }
 }

@@ -163,7 +163,7 @@ async fn found(
         let Some(mut walk) = SearchWalk::begin(client, half, scope, None).await? else { continue };
         let mut looked = 0;
         loop {
-            let step = walk.next(client, ROWS.min(examine)).await?;
+            let step = walk.next(client, ROWS.min(examine - looked)).await?;
             looked += step.looked;
             nos.extend(step.found.iter().map(|order| order.no));
             if step.is_last {

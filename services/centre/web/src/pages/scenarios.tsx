@@ -36,7 +36,7 @@ export default function Scenarios() {
                 {(data) => (
                     <>
                         <CountsNote counts={counts} />
-                        <Table caption={text("list")} columns={columns(groups, counts.state === "failed" || counts.state === "waiting")} rows={data.items} keyOf={(row) => row.scenario} />
+                        <Table caption={text("list")} columns={columns(groups, counts.data?.complete !== true || counts.state === "failed")} rows={data.items} keyOf={(row) => row.scenario} />
                         <Pager next={data.next} at={cursor} />
                     </>
                 )}
@@ -74,7 +74,7 @@ function columns(groups: ReadonlyMap<string, Group>, unknown: boolean): Column<L
 
 /** Nothing that is not known looks like zero. */
 function Live({ name, group, unknown }: { name: string; group: Group | undefined; unknown: boolean }) {
-    if (unknown) return <span class="faint">…</span>;
+    if (unknown && !group) return <span class="faint">…</span>;
     return <a href={toWith("orders", { scenario: name, status: LIVE.join(",") })}>{number(group?.orders ?? 0)}</a>;
 }
 

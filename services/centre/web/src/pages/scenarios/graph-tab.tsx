@@ -1,6 +1,7 @@
 // The workflow as a picture, with the live orders in their states.
 
 import { read, type ApiRequest } from "../../api/client";
+import { EXAMINED } from "../../api/examined";
 import { useResource } from "../../api/resource";
 import { go, toWith } from "../../app/router";
 import { number } from "../../app/time";
@@ -13,7 +14,7 @@ import { Statuses } from "./statuses";
 import "../../style/workbench.css";
 
 export function GraphTab({ name, version }: { name: string; version: number }) {
-    const counts = useResource(byState(name, version));
+    const counts = useResource(byState(name, version, EXAMINED));
     const groups = counts.data ? grouped(counts.data) : [];
     // Figures of the past at states would pass for those of now.
     const figures = new Map(counts.state === "fresh" ? groups.filter((group) => group.key !== "").map((group) => [group.key, number(group.orders)]) : []);
@@ -30,7 +31,7 @@ export function GraphTab({ name, version }: { name: string; version: number }) {
                 />
                 <p class="hint">{text("graph_hint")}</p>
             </section>
-            <Panel title={text("live_by_state")} resource={counts} empty={(data) => data.items.length === 0} emptyText={text("live_none")}>
+            <Panel title={text("live_by_state")} resource={counts} empty={(data) => data.complete && data.items.length === 0} emptyText={text("live_none")}>
                 {(data) => (
                     <>
                         <Partial counts={data} />

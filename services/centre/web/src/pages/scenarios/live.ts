@@ -13,9 +13,12 @@ const LIVE_LIST = LIVE.join(",");
 /** Asks for live orders by scenario and status. */
 export const byScenario = () => read("/v1/counts", {}, { by: "scenario,status", status: LIVE_LIST, examine: EXAMINED });
 
-/** Asks for live orders of a scenario, of one version or of all, by state and status. */
-export const byState = (scenario: string, version?: number) =>
-    read("/v1/counts", {}, { by: "state,status", scenario, scenarioVersion: version, status: LIVE_LIST, examine: EXAMINED });
+/**
+ * Asks for live orders of a scenario, of one version or of all, by state and status. Those of other scenarios are examined too:
+ * a page that only shows the counts takes some of them, one that concludes from them takes as many as the server gives.
+ */
+export const byState = (scenario: string, version?: number, examine?: number) =>
+    read("/v1/counts", {}, { by: "state,status", scenario, scenarioVersion: version, status: LIVE_LIST, examine });
 
 export interface Group {
     readonly key: string;

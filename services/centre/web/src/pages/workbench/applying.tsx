@@ -14,6 +14,7 @@ import { Panel } from "../../parts/panel";
 import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { reasonText } from "../../text/reason";
+import { scenarios } from "../../text/scenarios";
 import { workbench as text } from "../../text/workbench";
 import { byState, grouped } from "../scenarios/live";
 import { MigrationPreview } from "../scenarios/migration";
@@ -124,7 +125,7 @@ function LostStates({ name, states }: { name: string; states: readonly string[] 
         <Panel resource={counts} bare>
             {(data) => {
                 const lost = grouped(data).filter((group) => group.key !== "" && !states.includes(group.key));
-                if (lost.length === 0) return <p class="soft">{text("apply_lost_none")}</p>;
+                if (lost.length === 0) return <p class="soft">{data.complete ? text("apply_lost_none") : scenarios("counts_partial")}</p>;
                 return (
                     <div class="note">
                         <p>{text("apply_lost")}</p>

@@ -111,22 +111,24 @@ pub(crate) async fn transitions(
 }
 
 /// Transitions that are shown with their order.
-const SHOWN_MOVES: usize = 250;
+pub(crate) const SHOWN_MOVES: usize = 250;
 
 /// Transitions of an order as its page needs them: the page of an order costs the same however long its history is.
 pub(crate) struct OrderMoves {
-    /// The first ones.
+    /// Transitions of the first rows of its history.
     pub first: Page<TransitionView>,
     /// The last ones of a longer history, as they are stored, each with the life that it belongs to. They have no numbers: all
     /// before would have to be counted.
     pub last: Vec<(Life, Value)>,
+    /// True where the present life begins among the last ones.
+    pub begins_among_last: bool,
 }
 
 impl OrderMoves {
     /// Reads both.
     pub async fn read(client: &Client, row: &Row) -> Result<Self, Error> {
         let rows = usize::try_from(ROWS).unwrap_or(usize::MAX);
-        let page = PageCollector::of(PartCursor::default(), 0, SHOWN_MOVES).within(rows);
+        let page = PageCollector::of(PartCursor::default(), 0, part::MAX_LIMIT).within(rows);
         let first = transitions(client, row, page).await?;
         let events = match first.next {
             Some(_) => history::last_of_order(client, row.no, ROWS).await?,
@@ -136,7 +138,22 @@ impl OrderMoves {
             let moves = moves_of(event, &parsed(&event.detail));
             moves.into_iter().map(|moved| (event.life, moved)).collect::<Vec<_>>()
         };
-        Ok(Self { first, last: events.iter().flat_map(moves).collect() })
+        Ok(Self {
+            first,
+            last: events.iter().flat_map(moves).collect(),
+            begins_among_last: events.first().is_some_and(|event| event.life < row.life),
+        })
+    }
+
+    /// True if there may be more than are shown.
+    pub fn are_more(&self) -> bool {
+        self.first.next.is_some() || self.first.items.len() > SHOWN_MOVES
+    }
+
+    /// The transitions that are shown.
+    pub fn shown(mut self) -> Vec<TransitionView> {
+        self.first.items.truncate(SHOWN_MOVES);
+        self.first.items
     }
 }
 

@@ -67,8 +67,8 @@ impl Views {
             parts.known.as_deref().map_or_else(Vec::new, |known| entry_points(&row, known, &parts.moves));
         Ok(OrderView {
             progress: stand::progress(&row),
-            more_transitions: parts.moves.first.next.is_some(),
-            transitions: parts.moves.first.items,
+            more_transitions: parts.moves.are_more(),
+            transitions: parts.moves.shown(),
             vars: vars(parts.hidden.as_ref(), position.as_ref()),
             entry_points,
             failed_action: position

@@ -40,7 +40,8 @@ pub(crate) fn entry_points(row: &Row, scenario: &Scenario, moves: &OrderMoves) -
     let first_moves = || moves.first.items.iter().filter(|moved| moved.life == row.life.0);
     let last_moves = || moves.last.iter().filter(|(life, _)| *life == row.life).map(|(_, moved)| moved);
     let first = first_moves().next().map(|moved| moved.from.as_str());
-    let first = first.or_else(|| last_moves().next()?["from"].as_str()).or(row.step.as_deref());
+    let first_of_last = || last_moves().next().filter(|_| moves.begins_among_last)?["from"].as_str();
+    let first = first.or_else(first_of_last).or(row.step.as_deref());
     let began = row.started_at.or(row.running.map(|(_, at)| at)).map(time::shown);
     let visits = first
         .zip(began)

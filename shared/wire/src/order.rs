@@ -294,7 +294,8 @@ pub struct OrderView {
     pub progress: f64,
     /// State at which a restart resumes.
     pub entry_point: Option<String>,
-    /// Entry points that this life has visited, each once, the last one last: a restart may start at any of them.
+    /// Entry points that this life has visited, each once, the last one last: a restart may start at any of them. Of a long
+    /// history, those in its first and last 500 rows.
     #[serde(default)]
     pub entry_points: Vec<EntryPointView>,
     /// The action that failed, if a repair may continue from it.
@@ -311,9 +312,9 @@ pub struct OrderView {
     /// The orders that it started.
     #[serde(default)]
     pub children: Vec<ChildView>,
-    /// The first transitions, at most 250, of the first 500 stages; all of them are under `/transitions`.
+    /// The first transitions, at most 250, of the first 500 rows of its history; all of them are under `/transitions`.
     pub transitions: Vec<TransitionView>,
-    /// True if there are more transitions.
+    /// True if there may be more transitions.
     #[serde(default, skip_serializing_if = "is_false")]
     pub more_transitions: bool,
     /// Notifications that are not confirmed yet.

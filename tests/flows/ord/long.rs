@@ -28,6 +28,14 @@ async fn ui_3_an_order_shows_its_first_transitions_and_says_that_there_are_more(
     assert_eq!(all[..250], shown[..]);
     assert_eq!(names(&order), ["begin", "late"], "also one that it visited later than those transitions");
 
+    // Hundreds of rows without a transition, as many retries leave them.
+    let rows = "INSERT INTO history (order_no, number, life, kind, source, detail)
+                SELECT o.no, o.events + 2 * n - 1, 1, 'stage', 'w', '{}' FROM orders o, generate_series(1, 600) AS n WHERE o.id = 'a'";
+    let database = engine.database().await;
+    database.execute(rows, &[]).await.unwrap();
+    database.execute("UPDATE orders SET events = events + 1200 WHERE id = 'a'", &[]).await.unwrap();
+    assert_eq!(names(&engine.order("a").await.unwrap()), ["begin", "late"]);
+
     let again = json!({"reason": "once more", "from": "late"});
     engine.act("a", "restart", &again).await.success().unwrap();
     let order = engine.reach("a", "fail").await;

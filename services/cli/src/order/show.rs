@@ -134,9 +134,19 @@ pub(super) fn order(view: &OrderView, screen: &Screen) -> String {
         screen.pairs(&pairs),
         below(CONDITIONS, &view.after, screen),
         below(TRANSITIONS, &view.transitions, screen),
+        more_transitions(view),
         below(UNSENT, &view.unsent_notifications, screen),
     ];
     parts.concat()
+}
+
+/// Note that names the command for the transitions that are left out.
+fn more_transitions(view: &OrderView) -> String {
+    if view.more_transitions {
+        "\nThere may be more transitions: `pagurus order log` shows all of them.".to_owned()
+    } else {
+        String::new()
+    }
 }
 
 /// A table below an empty line; nothing where there is nothing in it.

@@ -37,6 +37,9 @@ pub(super) async fn run(
                 screen.line(&change.to_line(&now, screen))?;
             }
         }
+        if now.more_transitions && before.as_ref().is_none_or(|before| !before.more_transitions) {
+            screen.note("further transitions are not shown here: see `pagurus order log`");
+        }
         if is_final(&now.status) {
             return outcome(&now.status);
         }

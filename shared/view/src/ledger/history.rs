@@ -1,7 +1,5 @@
 //! The history of an order, as its ledger reads it.
 
-use std::borrow::Cow;
-
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::ledger::{LedgerEntry, LedgerReason, LedgerSpan, LedgerStage, OrderLedger};
 use pagurus_domain::order::{Mode, Status};
@@ -14,24 +12,22 @@ use crate::history::ENTERED;
 /// Detail of an event, as far as it says where time went. Read by its fields: a long history has tens of thousands of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct LedgerDetail<'a> {
-    #[serde(borrow)]
-    started_at: Option<Cow<'a, str>>,
-    ended_at: Option<Cow<'a, str>>,
+struct LedgerDetail {
+    started_at: Option<String>,
+    ended_at: Option<String>,
     waited_ms: Option<i64>,
-    status: Option<Cow<'a, str>>,
-    rests: Option<Cow<'a, str>>,
-    steps: Vec<LedgerStep<'a>>,
+    status: Option<String>,
+    rests: Option<String>,
+    steps: Vec<LedgerStep>,
 }
 
 /// A call of a stage.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct LedgerStep<'a> {
-    #[serde(borrow)]
-    at: Option<Cow<'a, str>>,
+struct LedgerStep {
+    at: Option<String>,
     ms: Option<i64>,
-    target: Cow<'a, str>,
+    target: String,
 }
 
 /// Shows the history of an order to its ledger.
@@ -51,7 +47,7 @@ impl<'a> HistoryReader<'a> {
 
     /// Takes the next event.
     pub fn take(&mut self, event: &HistoryEvent) {
-        let detail: LedgerDetail<'_> = serde_json::from_str(&event.detail).unwrap_or_default();
+        let detail: LedgerDetail = serde_json::from_str(&event.detail).unwrap_or_default();
         match event.kind.as_str() {
             "stage" | ENTERED => {
                 let ready = self.ready();
@@ -88,7 +84,7 @@ impl<'a> HistoryReader<'a> {
         }
     }
 
-    fn stage(&self, event: &HistoryEvent, detail: &LedgerDetail<'_>) -> Option<LedgerStage> {
+    fn stage(&self, event: &HistoryEvent, detail: &LedgerDetail) -> Option<LedgerStage> {
         let started_at = time(detail.started_at.as_deref())?;
         let waited =
             detail.waited_ms.and_then(|ms| started_at.checked_sub(SignedDuration::from_millis(ms)).ok());
@@ -97,7 +93,7 @@ impl<'a> HistoryReader<'a> {
         let then = match detail.status.as_deref().and_then(|word| word.parse::<Status>().ok()) {
             None => (LedgerReason::Work, None),
             Some(Status::Wait) if detail.rests.is_some() => (LedgerReason::System, None),
-            Some(Status::Retry) => (LedgerReason::Retry, detail.rests.as_deref().map(str::to_owned)),
+            Some(Status::Retry) => (LedgerReason::Retry, detail.rests.clone()),
             Some(status) => (LedgerReason::of(status), None),
         };
         Some(LedgerStage {
@@ -127,8 +123,8 @@ fn time(text: Option<&str>) -> Option<Timestamp> {
 }
 
 /// A call that a stage waited for: when, until when, and of what.
-fn call(step: &LedgerStep<'_>) -> Option<(Timestamp, Timestamp, String)> {
+fn call(step: &LedgerStep) -> Option<(Timestamp, Timestamp, String)> {
     let from = time(step.at.as_deref())?;
     let until = from.checked_add(SignedDuration::from_millis(step.ms?)).ok()?;
-    Some((from, until, step.target.clone().into_owned()))
+    Some((from, until, step.target.clone()))
 }

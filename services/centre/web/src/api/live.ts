@@ -12,7 +12,7 @@ export interface Follow {
 
 /** Shortest time between two signs of change, in ms: a burst of events asks once. An order by itself has few of them. */
 const PACE = 150;
-const PACE_OF_ORDERS = 50;
+const PACE_OF_ONE = 50;
 
 /** Time for which a stream stays open that nobody listens to, in ms: the next panel may follow the same orders. */
 const LINGER = 1_000;
@@ -57,7 +57,7 @@ export function onChange(follow: Follow, changed: () => void): () => void {
     let stop: (() => void) | undefined;
     let timer: number | undefined;
     let last = 0;
-    const pace = follow.order ? PACE_OF_ORDERS : PACE;
+    const pace = follow.order?.length === 1 ? PACE_OF_ONE : PACE;
     const soon = () => {
         if (timer !== undefined) return;
         timer = window.setTimeout(

@@ -74,7 +74,8 @@ function nameOf(error: string | null | undefined): string {
 
 function expected(order: Order): Record<string, unknown> {
     const moves = order.transitions.filter((one) => one.life === order.life);
-    const path = moves.length > 0 ? [moves[0]?.from, ...moves.map((one) => one.to)] : undefined;
+    // A part of the path would be another path.
+    const path = moves.length > 0 && !order.moreTransitions ? [moves[0]?.from, ...moves.map((one) => one.to)] : undefined;
     const failed = order.status === "fail" ? { error: order.error?.class ?? "unclassified" } : {};
     // A test ends as its scenario ends: by nobody's cancel.
     const status = ENDS.includes(order.status) ? { status: order.status } : {};

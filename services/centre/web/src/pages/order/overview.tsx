@@ -31,7 +31,7 @@ export function Overview({ order, shown }: { order: Order; shown: Shown<Order> }
 }
 
 function Workflow({ order }: { order: Order }) {
-    // A long history has ten thousand transitions, and the page is drawn again with each second.
+    // A long history has hundreds of transitions here, and the page is drawn again with each second.
     const { states, visits, taken } = useMemo(() => marksOf(order), [order]);
     const { scenario, scenarioVersion: version } = order;
     return (
@@ -47,6 +47,7 @@ function Workflow({ order }: { order: Order }) {
                 figures={visits}
                 taken={taken}
             />
+            {order.moreTransitions && <p class="hint">{text("graph_first")}</p>}
         </section>
     );
 }

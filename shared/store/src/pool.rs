@@ -184,8 +184,8 @@ impl Store {
         Ok(self.recovery.get().await?)
     }
 
-    /// A connection for reports: it only reads, its statements end after a time of their own, and the
-    /// planner is free. Not for pages by key, which want the plans of the hot path.
+    /// A connection for reports: it only reads, its statements end after a time of their own, and are
+    /// planned for their values. Not for pages by key, which want the plans of the hot path.
     ///
     /// # Errors
     /// No connection could be had in time.

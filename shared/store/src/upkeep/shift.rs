@@ -22,10 +22,10 @@ statements! {
            AND NOT EXISTS (SELECT FROM shifted s WHERE s.shift = $1 AND s.order_no = d.order_no)";
     COUNT_DUE = "
         SELECT count(*) AS orders FROM (
-            SELECT d.order_no FROM due d JOIN orders o ON o.no = d.order_no
+            SELECT d.order_no FROM due d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
              WHERE d.stream = ANY($1::smallint[]) AND d.due_at >= $2 AND d.due_at < $3 AND strpos(o.flow, $4) > 0
             UNION
-            SELECT l.order_no FROM deadlines l JOIN orders o ON o.no = l.order_no
+            SELECT l.order_no FROM deadlines l JOIN orders o ON o.no = ANY(ARRAY[l.order_no])
              WHERE $5 AND l.at >= $2 AND l.at < $3 AND strpos(o.flow, $4) > 0) AS concerned";
     BEGIN = "
         INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by)

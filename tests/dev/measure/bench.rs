@@ -127,7 +127,7 @@ pub async fn command(options: Options) -> Result<()> {
     }
     let root = place::root()?;
     let log = root.join(".dev/log/packages.log");
-    let missing = packages::missing(options.works.contains(&Work::Centre))?;
+    let missing = packages::missing(chosen(&options).contains(&Work::Centre))?;
     let ((), programs) =
         tokio::try_join!(missing.install(&log), build(&root, Profile::Release, Targets::Programs))?;
     eprintln!("==> servers");

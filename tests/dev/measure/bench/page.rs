@@ -136,7 +136,7 @@ fn meaning(in_flight: usize) -> String {
          [which setting bounds what](guides/memory.md).\n\
          - **The control centre**: each page over ten million ended orders, a hundred thousand failed ones, as many queues with two orders \
          each, and an order of 50 000 events. Requests, their length and the elements of the document are those of a browser; times are \
-         those of each of these requests, sent a hundred times one after the other.\n\n\
+         those of each of these requests, sent a hundred times one after the other, slow ones at least twenty times.\n\n\
          A small shared machine is noisy: differences under 15 % between runs are no evidence. Compare ratios within one \
          run, and CPU an order, which is steadier than rates.\n\n\
          To repeat: the command above, on a machine that does nothing else: with others at work nothing is recorded. `--rounds N` \

@@ -111,7 +111,7 @@ pub(crate) async fn transitions(
 }
 
 /// Transitions that are shown with their order.
-pub(crate) const SHOWN_MOVES: usize = 250;
+const SHOWN_MOVES: usize = 250;
 
 /// Transitions of an order as its page needs them: the page of an order costs the same however long its history is.
 pub(crate) struct OrderMoves {

@@ -151,7 +151,7 @@ impl Views {
     }
 }
 
-/// Numbers of the orders that these searches want, and whether all were looked at.
+/// Numbers of the orders that these searches want, and whether all were examined.
 async fn found(
     client: &Client,
     scope: &AccessScope,

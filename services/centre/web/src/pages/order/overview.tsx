@@ -47,7 +47,7 @@ function Workflow({ order }: { order: Order }) {
                 figures={visits}
                 taken={taken}
             />
-            {order.moreTransitions && <p class="hint">{text("graph_first")}</p>}
+            {order.moreTransitions && <p class="hint">{text("graph_first", { n: order.transitions.length })}</p>}
         </section>
     );
 }

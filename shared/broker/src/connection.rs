@@ -7,6 +7,7 @@
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
+use async_rs::TokioRuntime;
 use futures_util::StreamExt;
 use lapin::{
     Connection, ConnectionProperties, Event,
@@ -28,7 +29,7 @@ use crate::{
     error::Error,
     message::short,
     reconnect::Delays,
-    socket::{Socket, Sockets},
+    socket::{Legible, Socket, Sockets, Transport},
     topology::{self, Names},
 };
 
@@ -255,21 +256,26 @@ impl Supervisor {
         // lapin keeps the closure as long as its thread runs, which must not keep the socket open.
         let socket = Arc::downgrade(socket);
         let tls = self.settings.tls.clone();
+        let tokio = TokioRuntime::tokio_current();
         let connection = Connection::connector(
             self.settings.uri.clone(),
             Sockets::runtime(),
-            async move |uri, runtime| {
+            async move |uri, _| {
                 let host = uri.authority.host.clone();
                 let plain = AMQPUri { scheme: AMQPScheme::AMQP, ..uri };
-                let stream = plain.connect_with_config_async(TLSConfig::default(), &runtime).await?;
-                if let AsyncTcpStream::Plain(plain) = &stream {
+                let mut stream: Transport =
+                    plain.connect_with_config_async(TLSConfig::default(), &tokio).await?;
+                if let Transport::Plain(plain) = &stream {
                     let socket = socket.upgrade().ok_or(io::ErrorKind::TimedOut);
-                    socket.map_err(io::Error::from)?.hold(plain.get_ref().get_ref())?;
+                    socket.map_err(io::Error::from)?.hold(plain.get_ref())?;
                 }
-                let Some(tls) = &tls else { return Ok(stream) };
-                let connector = RustlsConnector::from(tls.config().map_err(io::Error::other)?);
-                let secured = stream.into_rustls(&connector, &host).await;
-                Ok(secured.map_err(|error| explained(&error).map_or(error, io::Error::other))?)
+                if let Some(tls) = &tls {
+                    let connector = RustlsConnector::from(tls.config().map_err(io::Error::other)?);
+                    let secured = stream.into_rustls(&connector, &host).await;
+                    stream = secured.map_err(|error| explained(&error).map_or(error, io::Error::other))?;
+                }
+                // Above TLS, where there are frames to be seen.
+                Ok(AsyncTcpStream::Plain(Legible::new(stream)))
             },
             properties,
         );

@@ -10,6 +10,10 @@
 //! Pure: no socket, no clock. Formats are those of AMQP 0-9-1, sections 4.2.3 to 4.2.6, with the
 //! types of table fields as RabbitMQ writes them.
 
+mod late;
+
+pub(crate) use late::LateFrames;
+
 /// Stands for each byte of a short string that is no UTF-8: the control character SUBSTITUTE.
 pub(crate) const SUBSTITUTE: u8 = 0x1a;
 /// Levels of lists and tables in headers; what is nested deeper is kept as bytes.

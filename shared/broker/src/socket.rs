@@ -1,11 +1,12 @@
 //! The socket under a connection: what comes in passes the [`Mender`] before the client library sees
-//! it, and the socket can be closed under the library.
+//! it, what goes out passes [`LateFrames`], and the socket can be closed under the library.
 //!
-//! lapin takes its sockets from a runtime, so [`Sockets`] is tokio's with another way to connect.
+//! lapin takes the kind of its sockets from a runtime, so [`Sockets`] is tokio's with another kind.
 
 use std::{
-    future::Future,
+    future::{self, Future},
     io::{self, Read, Write},
+    mem,
     net::{Shutdown, SocketAddr, TcpStream},
     os::fd::AsFd,
     pin::Pin,
@@ -17,15 +18,17 @@ use std::{
 use async_rs::{Runtime, Tokio, traits::Reactor, util::RuntimeParts};
 use futures_io::{AsyncRead, AsyncWrite};
 use futures_util::Stream;
+use lapin::tcp::AsyncTcpStream;
 
-use crate::frames::Mender;
+use crate::frames::{LateFrames, Mender};
 
 /// Bytes that are read at a time: some hundred small messages.
 const READ: usize = 64 * 1024;
 /// A buffer that a large frame has stretched is released when it is empty.
 const KEPT: usize = 256 * 1024;
 
-type Plain = <Tokio as Reactor>::TcpStream;
+/// A connection over TCP, or over TLS on top of it.
+pub(crate) type Transport = AsyncTcpStream<<Tokio as Reactor>::TcpStream>;
 
 /// The runtime that lapin gets: tokio's, but for its sockets.
 #[derive(Clone, Debug)]
@@ -39,10 +42,10 @@ impl Sockets {
 }
 
 impl Reactor for Sockets {
-    type TcpStream = Legible<Plain>;
+    type TcpStream = Legible<Transport>;
     type Sleep = <Tokio as Reactor>::Sleep;
 
-    /// lapin connects by address and brings no sockets of its own.
+    /// Neither this nor the connect below is used: connections are made with their TLS, and given to lapin.
     fn register<H: Read + Write + Send + 'static>(
         &self,
         _: H,
@@ -60,14 +63,14 @@ impl Reactor for Sockets {
 
     fn tcp_connect_addr(
         &self,
-        address: SocketAddr,
+        _: SocketAddr,
     ) -> impl Future<Output = io::Result<Self::TcpStream>> + Send + 'static {
-        let connect = self.0.tcp_connect_addr(address);
-        async move { Ok(Legible::new(connect.await?)) }
+        future::ready(Err(io::ErrorKind::Unsupported.into()))
     }
 }
 
-/// A stream whose reader gets only frames that the client library can read.
+/// A stream whose reader gets only frames that the client library can read, and whose other side
+/// gets only frames that it still expects.
 #[derive(Debug)]
 pub(crate) struct Legible<S> {
     stream: S,
@@ -79,16 +82,32 @@ pub(crate) struct Legible<S> {
     /// The mender has passed what lies before.
     passed: usize,
     filled: usize,
+    late: LateFrames,
+    outgoing: Outgoing,
+}
+
+/// What the last call of the writer made of its bytes.
+#[derive(Debug, Default)]
+struct Outgoing {
+    /// What remains of them, and was sent up to `sent`.
+    kept: Vec<u8>,
+    sent: usize,
+    /// Bytes that the writer gave, and that are reported as written once all of the above is sent.
+    taken: usize,
 }
 
 impl<S> Legible<S> {
-    fn new(stream: S) -> Self {
-        Self { stream, mender: Mender::default(), buffer: Vec::new(), read: 0, passed: 0, filled: 0 }
-    }
-
-    /// The stream below.
-    pub(crate) fn get_ref(&self) -> &S {
-        &self.stream
+    pub(crate) fn new(stream: S) -> Self {
+        Self {
+            stream,
+            mender: Mender::default(),
+            buffer: Vec::new(),
+            read: 0,
+            passed: 0,
+            filled: 0,
+            late: LateFrames::default(),
+            outgoing: Outgoing::default(),
+        }
     }
 
     /// Hands out what has passed.
@@ -134,16 +153,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Legible<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Legible<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bytes)
+    /// As long as this is pending, the writer comes again with the same bytes, and possibly more behind them.
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let Self { stream, late, outgoing, .. } = self.get_mut();
+        if outgoing.taken == 0 {
+            late.filter(bytes, &mut outgoing.kept);
+            outgoing.taken = bytes.len();
+        }
+        while outgoing.sent < outgoing.kept.len() {
+            match ready!(Pin::new(&mut *stream).poll_write(cx, &outgoing.kept[outgoing.sent..]))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => outgoing.sent += count,
+            }
+        }
+        outgoing.kept.clear();
+        outgoing.kept.shrink_to(KEPT);
+        outgoing.sent = 0;
+        Poll::Ready(Ok(mem::take(&mut outgoing.taken)))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{Broker, Config, LinkState};
+use pagurus_broker::{Broker, Config, ConsumeSpec, LinkState, Message, Published, QueueSource};
 use pagurus_domain::id::Role;
 use pagurus_harness::certificates::{NOW, TestCertificate, TestIssuer};
+use pagurus_harness::client::raw::{RawAmqp, RawProperties};
 use pagurus_harness::of_test::OfTest;
 use pagurus_harness::ports::{Owner, Ports};
 use pagurus_harness::rabbit::{PORTS, Rabbit};
@@ -44,6 +45,38 @@ async fn comes_to(url: &str, says: Option<&str>) {
     }
 }
 
+/// Asserts that over TLS, too, a message that no library can read stops nobody, however much comes before it.
+async fn mends_frames(url: &str, raw: &mut RawAmqp) {
+    const LARGE: usize = 50;
+    let broker = Broker::connect(Config::new(url, "pagurus", Role::Intake, "mends")).unwrap();
+    broker.ready(PATIENCE).await.unwrap();
+    let names = broker.names();
+    let spec = ConsumeSpec {
+        queue: QueueSource::Named(names.orders_in.clone()),
+        prefetch: 20,
+        ack_on_take: true,
+        own_connection: false,
+    };
+    let consumer = broker.consume(spec).unwrap();
+    let mut counted = 0;
+    let mut illegible = 0;
+    for round in 0..3 {
+        let large = Message::json(&names.orders, "order.create", vec![b'x'; 512 * 1024]);
+        let results = broker.publish_many(vec![large; LARGE]).await;
+        assert!(results.iter().all(|result| *result == Published::Confirmed), "{results:?}");
+        let latin = RawProperties { correlation_id: Some(b"caf\xe9".to_vec()), ..RawProperties::default() };
+        raw.publish(&names.orders, b"order.create", &latin, b"{}").await.unwrap();
+        while counted < (round + 1) * (LARGE + 1) {
+            let batch = tokio::time::timeout(PATIENCE, consumer.next_batch(20)).await.expect("a delivery");
+            illegible += batch.iter().filter(|delivery| delivery.illegible().is_some()).count();
+            counted += batch.len();
+        }
+        assert_eq!(illegible, round + 1);
+    }
+    drop(consumer);
+    broker.close().await;
+}
+
 #[tokio::test]
 async fn qlt_15_amqp_5_a_broker_is_checked_and_logs_in_by_the_certificate_that_is_shown() {
     let folder = tempfolder("amqps");
@@ -77,6 +110,8 @@ async fn qlt_15_amqp_5_a_broker_is_checked_and_logs_in_by_the_certificate_that_i
     ] {
         comes_to(&format!("amqps://worker@{host}:{port}/%2f?{options}"), says).await;
     }
+    let mut raw = RawAmqp::connect(&rabbit.url()).await.unwrap();
+    mends_frames(&format!("amqps://worker@localhost:{port}/%2f?{trusting}{worker}"), &mut raw).await;
     rabbit.stop().await.unwrap();
     // A folder that stays costs only space.
     let _ = std::fs::remove_dir_all(&folder);

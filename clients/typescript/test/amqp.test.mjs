@@ -2,7 +2,7 @@
 // somebody and waits, `score` gives a task to the actor `scoring`, with a work time-out of two seconds.
 
 import assert from "node:assert/strict";
-import test from "node:test";
+import test, { after } from "node:test";
 
 import amqplib from "amqplib";
 import { Client, Conflict, Refused, UnknownScenario, Unreachable } from "pagurus-client";
@@ -22,7 +22,7 @@ const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 const client = server && new Client(server);
 
 async function reach(id, status) {
-  while ((await client.status(id)).status !== status);
+  while ((await client.status(id)).status !== status) await pause(20);
 }
 
 /** Serves while the test runs. */
@@ -34,6 +34,31 @@ async function during(servant, serving, run) {
     await serving;
   }
 }
+
+// What a failed test leaves open keeps no report back.
+after(() => void setTimeout(() => process.exit(), 5000).unref());
+
+// What ends with its test, however that ends.
+
+async function connected(t) {
+  const connection = await amqplib.connect(url);
+  t.after(() => connection.close());
+  return connection;
+}
+
+async function wayOf(t) {
+  const way = await proxy(url);
+  t.after(() => way.close());
+  return way;
+}
+
+function senderOf(t, options) {
+  const sender = new AmqpSender(options);
+  t.after(() => sender.close());
+  return sender;
+}
+
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 
 /** A promise, with what settles it. */
 function event() {
@@ -47,8 +72,8 @@ async function verdicts(id) {
   return (await answer.json()).map((callback) => callback.verdict);
 }
 
-test("receipts come over AMQP", engine, async () => {
-  const sender = new AmqpSender();
+test("receipts come over AMQP", engine, async (t) => {
+  const sender = senderOf(t);
   assert.equal((await sender.register(greet("ts-amqp"))).status, "accepted");
   assert.equal((await client.wait("ts-amqp", 30)).final, true);
   const again = await sender.register(greet("ts-amqp"));
@@ -62,28 +87,24 @@ test("receipts come over AMQP", engine, async () => {
   await sender.close();
   // After its end it connects again.
   assert.equal((await sender.register(greet("ts-amqp"))).status, "duplicate");
-  await sender.close();
-  const nobody = new AmqpSender({ prefix: `${prefix}.nobody`, patience: 1 });
+  const nobody = senderOf(t, { prefix: `${prefix}.nobody`, patience: 1 });
   await assert.rejects(nobody.register(greet("ts-amqp-2")), Unreachable);
-  await nobody.close();
 });
 
-test("a sender that lost its connection sends again", engine, async () => {
-  const way = await proxy(url);
-  const sender = new AmqpSender({ url: way.url });
+test("a sender that lost its connection sends again", engine, async (t) => {
+  const way = await wayOf(t);
+  const sender = senderOf(t, { url: way.url });
   assert.equal((await sender.register(greet("ts-lost-0"))).status, "accepted");
   const orders = Array.from({ length: 200 }, (_, number) => greet(`ts-lost-${number + 1}`));
   const sending = orders.map((order) => sender.register(order));
   await new Promise(setImmediate);
   way.cut();
   for (const receipt of await Promise.all(sending)) assert.ok(["accepted", "duplicate"].includes(receipt.status), receipt.status);
-  await sender.close();
-  await way.close();
 });
 
-test("an order whose receipt is lost is sent again, as the same message", engine, async () => {
+test("an order whose receipt is lost is sent again, as the same message", engine, async (t) => {
   const mute = `${prefix}.mute`;
-  const connection = await amqplib.connect(url);
+  const connection = await connected(t);
   const channel = await connection.createChannel();
   await channel.assertExchange(`${mute}.orders`, "topic", { durable: false, autoDelete: true });
   const { queue } = await channel.assertQueue("", { exclusive: true });
@@ -96,56 +117,54 @@ test("an order whose receipt is lost is sent again, as the same message", engine
     channel.sendToQueue(properties.replyTo, receipt, { correlationId: properties.correlationId });
   };
   await channel.consume(queue, answer, { noAck: true });
-  const sender = new AmqpSender({ prefix: mute });
+  const sender = senderOf(t, { prefix: mute });
   assert.equal((await sender.register({ id: "a", scenario: "greet" })).status, "accepted");
   assert.equal(messages.length, 2);
   assert.deepEqual(messages[0], messages[1]);
   assert.deepEqual([messages[0][0], messages[0][1], messages[0][3]], ["order.create", "a", 2]);
-  await sender.close();
-  await connection.close();
 });
 
-test("notifications come until they are taken, and after a lost connection", engine, async () => {
-  const way = await proxy(url);
+test("notifications come until they are taken, and after a lost connection", engine, async (t) => {
+  const way = await wayOf(t);
   const queue = `${prefix}.test.notices`;
   const receiver = new AmqpReceiver({ url: way.url, queue, key: queue, log: quiet });
-  const taken = [];
+  const taken = new Map();
+  const [first, second] = [event(), event()];
   let isFirst = true;
-  const came = event();
   const serving = receiver.serve(async (notification) => {
     if (isFirst) {
       isFirst = false;
       throw new Error("not now");
     }
-    taken.push(notification);
-    if (taken.length === 2) came.happen();
+    // One that was taken as its connection was lost comes again.
+    taken.set(notification.content.id, notification);
+    (taken.size === 1 ? first : second).happen();
   });
   const notify = { url: `amqp://?key=${queue}`, correlationId: "mark" };
-  const connection = await amqplib.connect(url);
-  const channel = await connection.createChannel();
+  const channel = await (await connected(t)).createChannel();
   await during(receiver, serving, async () => {
     // The queue and its binding are there before the first notification.
     const isBound = async () => {
+      const connection = await amqplib.connect(url);
       const probe = await connection.createChannel();
       probe.on("error", () => {});
-      return probe.checkQueue(queue).then(({ consumerCount }) => consumerCount > 0, () => false);
+      const found = await probe.checkQueue(queue).then(({ consumerCount }) => consumerCount > 0, () => false);
+      await connection.close();
+      return found;
     };
-    while (!(await isBound()));
+    while (!(await isBound())) await pause(50);
     await client.register({ ...greet("ts-notice-1"), notify });
-    await client.wait("ts-notice-1", 30);
-    while (taken.length < 1) await new Promise((done) => setTimeout(done, 20));
+    await first.happened;
     way.cut();
     await client.register({ ...greet("ts-notice-2"), notify });
-    await came.happened;
+    await second.happened;
   });
-  assert.deepEqual(taken.map(({ type, correlationId, content }) => [type, correlationId, content.id, content.status]), [
+  assert.deepEqual([...taken.values()].map(({ type, correlationId, content }) => [type, correlationId, content.id, content.status]), [
     ["order.final", "mark", "ts-notice-1", "success"],
     ["order.final", "mark", "ts-notice-2", "success"],
   ]);
   assert.equal((await channel.checkQueue(queue)).messageCount, 0, "all are acknowledged");
   await channel.deleteQueue(queue);
-  await connection.close();
-  await way.close();
 });
 
 test("an actor decides, and its failures are decisions", engine, async () => {
@@ -173,8 +192,8 @@ test("an actor decides, and its failures are decisions", engine, async () => {
   });
 });
 
-test("a task runs on while the connection is lost, once, and its decision counts", engine, async () => {
-  const way = await proxy(url);
+test("a task runs on while the connection is lost, once, and its decision counts", engine, async (t) => {
+  const way = await wayOf(t);
   const [begun, go] = [event(), event()];
   let runs = 0;
   const actor = new Actor({ url: way.url, log: quiet }).task("scoring", async () => {
@@ -188,14 +207,13 @@ test("a task runs on while the connection is lost, once, and its decision counts
     await begun.happened;
     way.cut();
     // Longer than the work time-out: heartbeats go over the next connection.
-    await new Promise((done) => setTimeout(done, 5000));
+    await pause(5000);
     way.cut();
     go.happen();
     await client.wait("ts-cut", 30);
     assert.deepEqual([(await client.get("ts-cut")).result, runs], [1, 1]);
     assert.deepEqual(await verdicts("ts-cut"), ["accepted"]);
   });
-  await way.close();
 });
 
 test("one task is at work at a time, or as many as are asked for", engine, async () => {
@@ -207,7 +225,7 @@ test("one task is at work at a time, or as many as are asked for", engine, async
       if (now === expected) enough.happen();
       await enough.happened;
       // Time for one too many.
-      await new Promise((done) => setTimeout(done, 50));
+      await pause(50);
       now -= 1;
     });
     await during(actor, actor.serve(), async () => {
@@ -230,7 +248,7 @@ test("a stopped actor finishes what runs, and leaves the rest to others", engine
   await client.registerMany([score("ts-stop-1", {}), score("ts-stop-2", {})]);
   const first = await begun.happened;
   actor.stop();
-  await new Promise((done) => setTimeout(done, 3000));
+  await pause(3000);
   go.happen();
   await serving;
   await client.wait(first, 30);
@@ -243,9 +261,8 @@ test("a stopped actor finishes what runs, and leaves the rest to others", engine
   });
 });
 
-test("a task that comes again runs once; one of a wrong pass changes nothing", engine, async () => {
-  const connection = await amqplib.connect(url);
-  const channel = await connection.createConfirmChannel();
+test("a task that comes again runs once; one of a wrong pass changes nothing", engine, async (t) => {
+  const channel = await (await connected(t)).createConfirmChannel();
   const [begun, go] = [event(), event()];
   let runs = 0;
   const actor = new Actor({ prefetch: 8, log: quiet }).task("scoring", async (task) => {
@@ -266,12 +283,11 @@ test("a task that comes again runs once; one of a wrong pass changes nothing", e
     send({ ...message, pass: "a-wrong-pass" });
     send({ hello: "world" });
     await channel.waitForConfirms();
-    while ((await channel.checkQueue(queue)).messageCount > 0 || runs < 2);
+    while ((await channel.checkQueue(queue)).messageCount > 0 || runs < 2) await pause(20);
     go.happen();
     await client.wait("ts-twice", 30);
     assert.equal((await client.get("ts-twice")).status, "success");
     assert.equal(runs, 2);
     assert.deepEqual(await verdicts("ts-twice"), ["accepted"]);
   });
-  await connection.close();
 });

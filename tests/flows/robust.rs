@@ -104,9 +104,11 @@ async fn err_3_a_system_that_hangs_holds_up_its_own_orders_only() {
         engine.accepted(json!({"id": format!("h-{n}"), "scenario": "hangs"})).await;
     }
     engine.calls("/hang", 30).await;
+    // One after the other, all of them would hang for this long.
+    const TOGETHER: Duration = Duration::from_millis(30 * 2 * 700);
     let begun = Instant::now();
     assert_healthy(&engine, "meanwhile").await;
-    assert!(begun.elapsed() < Duration::from_secs(5), "others do not wait for it: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < TOGETHER / 2, "others do not wait for it: {:?}", begun.elapsed());
     for n in 0..30 {
         let order = engine.reach(&format!("h-{n}"), "fail").await;
         assert_eq!(failure(&order).0, "all.connection", "{order}");
@@ -147,7 +149,8 @@ async fn scn_1_a_file_that_was_made_to_do_harm_is_refused_in_no_time() {
         let begun = Instant::now();
         let answer = put(&engine, "b", text).await;
         assert!((400..500).contains(&answer.status), "{what}: {answer:?}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{what} took {:?}", begun.elapsed());
+        // Whatever follows such a file takes minutes, or all memory.
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what} took {:?}", begun.elapsed());
         assert!(answer.body.to_string().len() < 1024 * 1024, "{what} is answered at length");
     }
     assert_healthy(&engine, "canary").await;

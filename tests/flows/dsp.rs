@@ -55,7 +55,7 @@ async fn dsp_2_priorities_share_by_weight_and_the_low_ones_never_starve() {
 async fn qlt_8_a_scenario_whose_system_hangs_leaves_room_for_the_others() {
     let engine = Installation::start("hanging_flow").await;
     engine.world().program(Program::at("/hang").hang(5000));
-    engine.actions("hangs", "- http: {method: POST, url: \"${config.demo}/hang\", timeout: 10m}").await;
+    engine.actions("hangs", "- http: {method: POST, url: \"${config.demo}/hang\", timeout: 5m}").await;
     engine.actions("fine", &call("/do")).await;
     let hanging: Vec<Value> =
         (0..2500).map(|n| json!({"id": format!("h{n}"), "scenario": "hangs"})).collect();

@@ -35,7 +35,7 @@ async fn qlt_3_long_answers_are_bounded_and_short_ones_go_on_meanwhile() {
              save: {{{name}: \"${{responses.{name}.body.len()}}\"}}}}\n"
         )
     };
-    let hold = "- http: {method: POST, url: \"${config.demo}/hold\", timeout: 10m}\n- script: 'result(vars)'";
+    let hold = "- http: {method: POST, url: \"${config.demo}/hold\", timeout: 5m}\n- script: 'result(vars)'";
     engine.actions("long", &format!("{}{}{hold}", get("first"), get("second"))).await;
     engine.actions("short", &call("/short")).await;
     for number in 0..40 {

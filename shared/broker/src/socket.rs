@@ -86,13 +86,13 @@ pub(crate) struct Legible<S> {
     outgoing: Outgoing,
 }
 
-/// What the last call of the writer made of its bytes.
+/// Bytes of the last call of the writer.
 #[derive(Debug, Default)]
 struct Outgoing {
-    /// What remains of them, and was sent up to `sent`.
+    /// Bytes that the broker gets; those before `sent` are sent.
     kept: Vec<u8>,
     sent: usize,
-    /// Bytes that the writer gave, and that are reported as written once all of the above is sent.
+    /// Number of all, which is reported as written once the broker has got its part.
     taken: usize,
 }
 
@@ -153,7 +153,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Legible<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Legible<S> {
-    /// As long as this is pending, the writer comes again with the same bytes, and possibly more behind them.
+    /// Takes the bytes once, at the first call: until it is ready, the writer comes again with the same ones.
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let Self { stream, late, outgoing, .. } = self.get_mut();
         if outgoing.taken == 0 {

@@ -25,7 +25,7 @@ pub(crate) struct LateFrames {
     head: Vec<u8>,
     /// Bytes of the present frame that are still to come.
     rest: usize,
-    /// Whether the present frame is left out.
+    /// True if the present frame is left out.
     is_late: bool,
 }
 
@@ -85,6 +85,7 @@ impl LateFrames {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
     use super::*;
 
@@ -108,7 +109,7 @@ mod tests {
         .concat()
     }
 
-    /// What is kept of frames that are written in pieces of some length.
+    /// Bytes that are kept of frames that are written in pieces of some length.
     fn kept(frames: &[Vec<u8>], piece: usize) -> Vec<u8> {
         let (mut late, mut kept) = (LateFrames::default(), Vec::new());
         for bytes in frames.concat().chunks(piece) {

@@ -8,7 +8,7 @@
 mod client;
 mod follower;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,10 +23,12 @@ use tokio::time::sleep_until;
 
 use client::StreamClient;
 pub(crate) use client::{StreamFilter, StreamMessage};
-use follower::Follower;
+use follower::{Follower, Urgency};
 
 /// Shortest time between two looks at what is new: a burst of news is looked at once.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// The same where it concerns an order that a client names: somebody looks at it.
+const BETWEEN_NAMED: Duration = Duration::from_millis(10);
 /// Interval at which the listener sees to its clients while nothing is new.
 const IDLE: Duration = Duration::from_millis(200);
 /// Time for which the listener stays when the last client has gone: one that comes back finds what it missed.
@@ -156,10 +158,16 @@ impl Streams {
             own_connection: false,
         })?;
         let mut follower = Follower::new();
+        let mut named = BTreeSet::new();
         let mut looked_at = Instant::now();
         let mut alone_since: Option<Instant> = None;
         loop {
-            let pause = if follower.has_news() { BETWEEN_LOOKS } else { IDLE };
+            let pause = match follower.urgency(&named) {
+                Urgency::None => IDLE,
+                Urgency::Usual => BETWEEN_LOOKS,
+                Urgency::Named => BETWEEN_NAMED,
+                Urgency::Behind => Duration::ZERO,
+            };
             tokio::select! {
                 batch = consumer.next_batch(1000) => {
                     if batch.is_empty() {
@@ -173,7 +181,8 @@ impl Streams {
                 () = sleep_until((looked_at + pause).into()) => {}
                 () = host.draining.cancelled() => return Ok(()),
             }
-            self.turn(&mut follower, host, views).await;
+            named = self.lock().clients.iter().flat_map(StreamClient::numbers).collect();
+            self.turn(&mut follower, &named, host, views).await;
             looked_at = Instant::now();
             let is_alone = self.lock().clients.is_empty();
             alone_since = is_alone.then(|| alone_since.unwrap_or_else(Instant::now));
@@ -185,13 +194,12 @@ impl Streams {
     }
 
     /// Looks once for all clients.
-    async fn turn(&self, follower: &mut Follower, host: &Host, views: &Views) {
+    async fn turn(&self, follower: &mut Follower, named: &BTreeSet<i64>, host: &Host, views: &Views) {
         if let Some(reason) = follower.gap(host.broker.state().consume.is_up()) {
             self.tell_gap(host, reason);
         }
-        let named: Vec<i64> = self.lock().clients.iter().flat_map(StreamClient::numbers).collect();
-        follower.look_again_at(&named);
-        let events = follower.look(views).await;
+        follower.look_again_at(named);
+        let events = follower.look(views, named).await;
         let mut state = self.lock();
         state.clients.retain(StreamClient::is_there);
         host.metrics.level(Level::StreamClients, "", state.clients.len() as f64);

@@ -11,8 +11,8 @@ use pagurus_view::Views;
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;
 
-/// Largest number of orders of one look.
-const ORDERS: usize = 1000;
+/// Largest number of orders of one look: those that clients name wait for no more than these.
+const ORDERS: usize = 250;
 /// Largest number of orders that wait for a look; with more, nobody would ever catch up.
 const MOST_WAITING: usize = 20_000;
 /// Orders of which the last sent event is kept; with more, all is forgotten, and what is not older than [`BACK`] may be sent
@@ -23,12 +23,27 @@ const BACK: SignedDuration = SignedDuration::from_secs(60);
 /// Interval at which orders that clients name are looked at, whatever is heard: news may be lost.
 const NAMED_EVERY: Duration = Duration::from_secs(5);
 
+/// Urgency of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// Nothing is new.
+    None,
+    /// Something is.
+    Usual,
+    /// Something is new of an order that a client names, as the page of an order does.
+    Named,
+    /// More is new than one look takes.
+    Behind,
+}
+
 /// Orders of which something is new, and the last event sent of each.
 pub(super) struct Follower {
     changed: BTreeSet<i64>,
     sent: HashMap<i64, i32>,
     since: Timestamp,
     named_at: Instant,
+    /// True if the last look was at orders that clients name, and at no others.
+    was_of_named: bool,
     /// True if more is new than can be looked at.
     is_flooded: bool,
     /// True if news came, up to the last look.
@@ -44,6 +59,7 @@ impl Follower {
             sent: HashMap::new(),
             since: back_from_now(),
             named_at: Instant::now(),
+            was_of_named: false,
             is_flooded: false,
             was_up: true,
             has_failed: false,
@@ -66,9 +82,17 @@ impl Follower {
         }
     }
 
-    /// True where orders are to be looked at soon.
-    pub fn has_news(&self) -> bool {
-        !self.has_failed && (!self.changed.is_empty() || self.is_flooded)
+    /// Urgency of the next look.
+    pub fn urgency(&self, named: &BTreeSet<i64>) -> Urgency {
+        if self.has_failed || (self.changed.is_empty() && !self.is_flooded) {
+            Urgency::None
+        } else if self.changed.len() > ORDERS {
+            Urgency::Behind
+        } else if named.iter().any(|no| self.changed.contains(no)) {
+            Urgency::Named
+        } else {
+            Urgency::Usual
+        }
     }
 
     /// Returns why events are missing, if some are and nobody knows which.
@@ -82,16 +106,30 @@ impl Follower {
     }
 
     /// Looks at these orders from time to time, whatever is heard.
-    pub fn look_again_at(&mut self, named: &[i64]) {
+    pub fn look_again_at(&mut self, named: &BTreeSet<i64>) {
         if self.named_at.elapsed() >= NAMED_EVERY {
             self.named_at = Instant::now();
             self.changed.extend(named);
         }
     }
 
-    /// Returns the events of the next orders; none while the database is away, and then they are looked at again.
-    pub async fn look(&mut self, views: &Views) -> Vec<StreamedEvent> {
-        let nos: Vec<i64> = self.changed.iter().copied().take(ORDERS).collect();
+    /// Takes the orders of the next look: every other time those that clients name alone, so that neither they nor the others wait
+    /// for long.
+    fn next(&mut self, named: &BTreeSet<i64>) -> Vec<i64> {
+        if !std::mem::take(&mut self.was_of_named) {
+            let nos: Vec<i64> = named.intersection(&self.changed).copied().take(ORDERS).collect();
+            self.was_of_named = !nos.is_empty();
+            if self.was_of_named {
+                return nos;
+            }
+        }
+        self.changed.iter().copied().take(ORDERS).collect()
+    }
+
+    /// Returns the events of the next orders, those that clients name before all others; none while the database is away, and then
+    /// they are looked at again.
+    pub async fn look(&mut self, views: &Views, named: &BTreeSet<i64>) -> Vec<StreamedEvent> {
+        let nos = self.next(named);
         if nos.is_empty() {
             return Vec::new();
         }
@@ -150,6 +188,32 @@ mod tests {
         follower.hear(&metrics, news::ORDERS, format!(r#"{{"changed": [{}]}}"#, many.join(",")).as_bytes());
         assert!(follower.gap(true).is_some() && follower.changed.is_empty());
         assert_eq!(follower.gap(true), None, "it is reported once");
+    }
+
+    #[test]
+    fn ui_2_orders_that_clients_name_come_first_and_keep_no_others_waiting() {
+        let mut follower = Follower::new();
+        let (none, named) = (BTreeSet::new(), BTreeSet::from([700, 900, 5000]));
+        assert_eq!(follower.urgency(&named), Urgency::None);
+        follower.changed.extend([7, 900]);
+        assert_eq!((follower.urgency(&none), follower.urgency(&named)), (Urgency::Usual, Urgency::Named));
+        follower.changed.extend(0..800);
+        assert_eq!(follower.urgency(&named), Urgency::Behind);
+        assert_eq!(follower.next(&named), [700, 900]);
+        let others = follower.next(&named);
+        assert_eq!(
+            (others.len(), others[0]),
+            (ORDERS, 0),
+            "the named ones have not been looked at, and wait a turn"
+        );
+        assert_eq!(follower.next(&named), [700, 900]);
+        assert_eq!(follower.next(&none).len(), ORDERS);
+        follower.has_failed = true;
+        assert_eq!(
+            follower.urgency(&named),
+            Urgency::None,
+            "a database that does not answer is not asked again and again"
+        );
     }
 
     #[test]

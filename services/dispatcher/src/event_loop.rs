@@ -9,9 +9,11 @@ use pagurus_broker::{ConsumeSpec, Consumer, Delivery, QueueSource};
 use pagurus_dispatch::{DispatchEvent, DispatchSettings as PolicySettings, Dispatcher, HandOut};
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{Attempt, Incarnation, OrderNo};
+use pagurus_domain::system::CallSamples;
 use pagurus_runtime::lasting::Lasting;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
+use pagurus_runtime::stats::Series;
 use pagurus_runtime::{Host, news as runtime_news};
 use pagurus_wire::message::{self, HandOuts, HandedOut, News, news, work};
 
@@ -214,7 +216,8 @@ impl EventLoop<'_> {
             }
         }
         if !content.calls.is_empty() {
-            let samples = content.calls.into_iter().map(heard::samples).collect();
+            let samples: Vec<CallSamples> = content.calls.into_iter().map(heard::samples).collect();
+            samples.iter().for_each(|samples| self.host.stats.calls(samples));
             self.dispatcher.handle(DispatchEvent::Called(samples), now);
         }
         if !content.requests.is_empty() {
@@ -282,6 +285,9 @@ impl EventLoop<'_> {
     /// first time was not, even where the tables were read before it came.
     fn note_command(&mut self, ready: &message::ReadyNews) {
         let (no, attempt) = (OrderNo(ready.no), Attempt(ready.attempt));
+        if !self.dispatcher.knows(no, attempt) {
+            self.host.stats.count(Series::FlowCame, &ready.flow);
+        }
         match &ready.repeat_of {
             Some(stream) => {
                 if let (false, Ok(stream)) = (self.dispatcher.knows(no, attempt), stream.parse::<Stream>()) {

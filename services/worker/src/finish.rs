@@ -10,7 +10,7 @@ use pagurus_domain::id::{Attempt, OrderNo, Pass, ScenarioRef};
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{Content, Moved, Occasion, StoredNotify};
-use pagurus_domain::order::{OrderError, ScenarioStatus, stage::Then};
+use pagurus_domain::order::{OrderError, ScenarioStatus, Status, stage::Then};
 use pagurus_domain::subscription::ActiveSubscriptions;
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Count, Guard, Work};
@@ -374,6 +374,12 @@ fn count(host: &Host, end: &StageFinish) {
     let status = then.status();
     host.metrics.count(Count::Stages, status.as_str(), 1);
     host.stats.time(Series::Stages, status.as_str(), end.run.duration);
+    if end.is_held || status == Status::Retry {
+        host.stats.count(Series::FlowRepeats, &end.claimed.flow);
+    } else {
+        host.stats.time(Series::FlowStages, &end.claimed.flow, end.run.duration);
+        host.stats.time(Series::FlowWaits, &end.claimed.flow, Duration::from_millis(end.claimed.waited_ms()));
+    }
     if let Some(error) = error_of(then) {
         host.stats.error(error);
         let class = error.class.as_deref().unwrap_or_default();

@@ -238,12 +238,9 @@ impl Dispatcher {
     /// Bounds that the rules set to a flow.
     pub(super) fn bounds_of(&self, name: &str) -> Bounds {
         let rules = &self.settings.flows;
-        let scenario = rules.scenario_attribute.and_then(|index| name.split('|').nth(index));
-        let policy = scenario
-            .and_then(|scenario| rules.policies.iter().find(|policy| policy.scenarios.contains(scenario)));
-        let mode = policy.and_then(|policy| policy.mode).filter(|_| rules.mode.stops()).unwrap_or(rules.mode);
+        let policy = rules.policy_of(name);
         let weight = policy.and_then(|policy| policy.weight).unwrap_or(1);
-        self.bounds(mode, policy.and_then(|policy| policy.max_limit), weight)
+        self.bounds(rules.mode_of(name), policy.and_then(|policy| policy.max_limit), weight)
     }
 
     /// Bounds that the rules set to a system.

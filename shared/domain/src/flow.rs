@@ -4,6 +4,7 @@ mod capacity;
 mod estimate;
 mod history;
 mod record;
+mod replay;
 mod rules;
 
 pub use capacity::{Capacity, FlowShare};
@@ -13,6 +14,7 @@ pub use record::{
     ByPriority, CallsState, ControlState, Decision, FlowRecord, FlowState, OpenRequests, Quantiles,
     QueuePace, SystemRecord, SystemState,
 };
+pub use replay::{FlowChanges, MinuteFigures};
 pub use rules::{
     DistributionMode, FlowPolicy, FlowRules, FlowStop, SystemOrder, SystemOverride, SystemRules,
 };

@@ -25,7 +25,7 @@ impl Cap {
         if self.knows(word) {
             return word.to_owned();
         }
-        let word: String = word.chars().filter(|c| !c.is_control()).take(MOST_CHARACTERS).collect();
+        let word = cut(word);
         if self.knows(&word) {
             return word;
         }
@@ -41,6 +41,11 @@ impl Cap {
     fn knows(&self, word: &str) -> bool {
         self.known.read().unwrap_or_else(PoisonError::into_inner).contains(word)
     }
+}
+
+/// A word without control characters, and no longer than may be counted.
+pub(crate) fn cut(word: &str) -> String {
+    word.chars().filter(|c| !c.is_control()).take(MOST_CHARACTERS).collect()
 }
 
 #[cfg(test)]

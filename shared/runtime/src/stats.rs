@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use pagurus_domain::id::Incarnation;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::{OrderError, Status};
+use pagurus_domain::system::{CallKind, CallOutcome, CallSamples, duration_of};
 use pagurus_store::lists::stats::{self, BOUNDS, Buckets, Delta};
 use pagurus_store::{Error, Store};
 
@@ -25,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// Minutes that are kept while they cannot be added.
 const MOST_MINUTES: usize = 30;
 
-/// A series. Those that are timed have a sum and buckets.
+/// A series. Those that are timed have a sum and buckets, those with a time a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Series {
     /// Orders that were registered, by scenario.
@@ -50,10 +51,24 @@ pub enum Series {
     TasksDecided,
     /// Hand-outs of tasks whose work time-out passed, by actor.
     TasksOverdue,
+    /// Stages that became ready, by flow.
+    FlowCame,
+    /// Stages that ended and do not come again, by flow, with their time.
+    FlowStages,
+    /// The same with the time for which they had been ready.
+    FlowWaits,
+    /// Stages that failed, or were held before a call, and come again, by flow.
+    FlowRepeats,
+    /// Calls that were answered while their stage waited, by system and flow ([`pair`]), with their time.
+    Answered,
+    /// Calls that were answered by callback, by system and flow, with their time.
+    CalledBack,
+    /// Calls that failed for a reason of the system, by system and flow, with their time.
+    CallsFailed,
 }
 
 impl Series {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 18] = [
         Self::Registered,
         Self::Succeeded,
         Self::Failed,
@@ -65,6 +80,13 @@ impl Series {
         Self::Calls,
         Self::TasksDecided,
         Self::TasksOverdue,
+        Self::FlowCame,
+        Self::FlowStages,
+        Self::FlowWaits,
+        Self::FlowRepeats,
+        Self::Answered,
+        Self::CalledBack,
+        Self::CallsFailed,
     ];
 
     /// Word under which it is stored.
@@ -82,7 +104,25 @@ impl Series {
             Self::Calls => "calls",
             Self::TasksDecided => "tasks.decided",
             Self::TasksOverdue => "tasks.overdue",
+            Self::FlowCame => "flows.came",
+            Self::FlowStages => "flows.stages",
+            Self::FlowWaits => "flows.waits",
+            Self::FlowRepeats => "flows.repeats",
+            Self::Answered => "calls.answered",
+            Self::CalledBack => "calls.called_back",
+            Self::CallsFailed => "calls.failed",
         }
+    }
+
+    /// True if the times of it are counted in buckets: not of those that only replays read.
+    const fn has_buckets(self) -> bool {
+        matches!(self, Self::Stages | Self::Calls)
+    }
+
+    /// The series of a word; none where another version counts it.
+    #[must_use]
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|series| series.as_str() == word)
     }
 
     /// Lives that ended in this status; none where it is no end.
@@ -97,12 +137,48 @@ impl Series {
     }
 }
 
+/// Key of a system and a flow. A system has no space in its name.
+#[must_use]
+pub fn pair(system: &str, flow: &str) -> String {
+    format!("{system} {flow}")
+}
+
+/// The system and the flow of a key; none where it is not one of both.
+#[must_use]
+pub fn pair_of(key: &str) -> Option<(&str, &str)> {
+    key.split_once(' ')
+}
+
+/// The key under which a word is counted, as long as there are not too many of them: the word itself, but for a strange one.
+#[must_use]
+pub fn counted_as(word: &str) -> String {
+    crate::cap::cut(word)
+}
+
+/// True if a word has a key of its own: it is neither cut, nor the key of all words beyond the bound.
+#[must_use]
+pub fn is_counted_alone(word: &str) -> bool {
+    word != crate::cap::OTHER && counted_as(word) == word
+}
+
 /// Counts of one key.
 #[derive(Clone, Debug, Default)]
 struct KeyCounts {
     count: i64,
     sum: f64,
     buckets: Option<Buckets>,
+}
+
+impl KeyCounts {
+    /// Adds the time of one.
+    fn time(&mut self, seconds: f64, has_buckets: bool) {
+        self.sum += seconds;
+        if !has_buckets {
+            return;
+        }
+        let place = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+        self.buckets.get_or_insert_default()[place] += 1;
+    }
 }
 
 type Minute = HashMap<(Series, String), KeyCounts>;
@@ -170,17 +246,36 @@ impl MinuteCounts {
         }
     }
 
+    /// Counts calls, each with its time.
+    pub fn calls(&self, samples: &CallSamples) {
+        let series = match (&samples.outcome, samples.kind) {
+            (CallOutcome::Answered, CallKind::Direct) => Series::Answered,
+            (CallOutcome::Answered, CallKind::Asynchronous) => Series::CalledBack,
+            (CallOutcome::Failed(_), _) => Series::CallsFailed,
+            (CallOutcome::Sent | CallOutcome::Declined | CallOutcome::Held, _) => return,
+        };
+        let key = pair(&samples.system, &samples.flow);
+        self.add(self.inner.begun.elapsed(), series, &key, |counts| {
+            counts.count += i64::from(samples.count);
+            let times = samples.latencies.counts();
+            counts.sum +=
+                times.map(|(step, count)| duration_of(step).as_secs_f64() * f64::from(count)).sum::<f64>();
+        });
+    }
+
     fn note(&self, now: Duration, series: Series, key: &str, time: Option<Duration>) {
+        self.add(now, series, key, |counts| {
+            counts.count += 1;
+            if let Some(time) = time {
+                counts.time(time.as_secs_f64(), series.has_buckets());
+            }
+        });
+    }
+
+    fn add(&self, now: Duration, series: Series, key: &str, add: impl FnOnce(&mut KeyCounts)) {
         let key = self.inner.caps[series as usize].admit(key);
         let mut minutes = self.inner.minutes.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = minutes.entry(minute_of(now)).or_default().entry((series, key)).or_default();
-        counts.count += 1;
-        if let Some(time) = time {
-            let seconds = time.as_secs_f64();
-            counts.sum += seconds;
-            let place = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
-            counts.buckets.get_or_insert_default()[place] += 1;
-        }
+        add(minutes.entry(minute_of(now)).or_default().entry((series, key)).or_default());
         while minutes.len() > MOST_MINUTES {
             minutes.pop_first();
         }

@@ -4,21 +4,27 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::id::spelled;
 use crate::system::{BuiltInClass, MAX_RETRY_AFTER};
 
-/// Ways to share capacity among flows (DSP-4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Ways to share capacity among flows.
+// DSP-4 to DSP-7.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum DistributionMode {
     /// Flows take turns; nothing is learnt.
     Simple,
-    /// Flows get equal time of workers (DSP-5).
+    /// Flows get equal time of workers.
     RatedFlows,
-    /// A flow whose system is away is stopped, probed and resumed (DSP-6).
+    /// A flow whose system is away is stopped, probed and resumed.
     #[default]
     StoppedFlows,
-    /// Besides, the limit of a flow follows what its system can take (DSP-7).
+    /// Besides, the limit of a flow follows what its system can take.
     LimitedFlows,
 }
 
@@ -74,6 +80,22 @@ impl Default for FlowRules {
             built_in_classes: BuiltInClass::ALL.iter().copied().collect(),
             limiting_classes: BTreeSet::new(),
         }
+    }
+}
+
+impl FlowRules {
+    /// The policy of a flow; none where the general rules hold.
+    #[must_use]
+    pub fn policy_of(&self, flow: &str) -> Option<&FlowPolicy> {
+        let scenario = flow.split('|').nth(self.scenario_attribute?)?;
+        self.policies.iter().find(|policy| policy.scenarios.contains(scenario))
+    }
+
+    /// The mode of a flow: that of its policy, where the general mode stops flows.
+    #[must_use]
+    pub fn mode_of(&self, flow: &str) -> DistributionMode {
+        let own = self.policy_of(flow).and_then(|policy| policy.mode);
+        own.filter(|_| self.mode.stops()).unwrap_or(self.mode)
     }
 }
 

@@ -79,5 +79,5 @@ section! {
     audit_key: String = ("audit.export.key", Name, "audit", Live, "Routing key of the messages to `audit.export.exchange`.");
     refused_retention: Duration = ("refused.retention", Duration, "90d", Live, "How long a refused message without a decision is kept in the database.");
     refused_max_bytes: usize = ("refused.max_bytes", Bytes, "1GiB", Live, "Most bytes of refused messages in the database; beyond it, the oldest are removed, logged and counted.");
-    stats_retention: Duration = ("stats.retention", Duration, "7d", Live, "How long the counts of each minute, which charts show, are kept.");
+    stats_retention: Duration = ("stats.retention", Duration, "7d", Live, "How long the counts of each minute, which charts show and replays play, are kept.");
 }

@@ -15,6 +15,7 @@ mod picture;
 mod plan;
 mod random;
 mod read;
+mod replay;
 mod rivals;
 mod server;
 mod simulation;
@@ -42,6 +43,10 @@ pub use random::{
     RandomFigures, RandomMeasure, RandomRun, RandomSituation, draw, judge_random, oracle, random_page,
 };
 pub use read::read;
+pub use replay::{
+    CallMinute, FlowMinute, LimitRules, NoReplay, RecordedFlow, RecordedSystem, Recording, Replay,
+    SystemEstimate, replay,
+};
 use simulation::Simulation;
 pub use trace::{FlowLook, SystemLook, Trace};
 
@@ -146,19 +151,19 @@ fn settings(plan: &LabPlan) -> DispatchSettings {
         .flows
         .iter()
         .flat_map(|flow| ["away", "throttling"].map(|class| (class.to_owned(), flow.name.clone())));
-    let weighed = plan.flows.iter().filter(|flow| flow.weight != 1);
+    let bounded = plan.flows.iter().filter(|flow| flow.weight != 1 || flow.max_limit.is_some());
     let policy = |flow: &LabFlow| FlowPolicy {
         name: flow.name.clone(),
         scenarios: [flow.name.clone()].into(),
         mode: None,
-        max_limit: None,
+        max_limit: flow.max_limit,
         weight: Some(flow.weight),
     };
     let flows = FlowRules {
         mode: plan.mode,
         overload_threshold_percentage: plan.overload,
         initial_limit: plan.initial_limit,
-        policies: weighed.map(policy).collect(),
+        policies: bounded.map(policy).collect(),
         limiting_classes: classes.collect(),
         ..FlowRules::default()
     };

@@ -54,6 +54,8 @@ pub struct LabPlan {
     pub flows: Vec<LabFlow>,
     /// Bounds that must hold.
     pub bounds: Vec<LabBound>,
+    /// Happenings after which it ends, whatever the duration.
+    pub most_happenings: u64,
 }
 
 impl LabFlow {
@@ -183,6 +185,8 @@ pub struct LabFlow {
     pub calls: Option<usize>,
     /// The system that its stages call when that call was answered; none for most.
     pub then_calls: Option<usize>,
+    /// Part of its stages that call; 1 for most.
+    pub call_part: f64,
     /// Orders that come in a second, to each.
     pub rate: f64,
     /// Changes of that rate: from each time on it is multiplied by the factor.
@@ -207,6 +211,10 @@ pub struct LabFlow {
     pub business_failures: f64,
     /// Weight in what it shares with others.
     pub weight: u32,
+    /// Greatest limit that the rules allow it.
+    pub max_limit: Option<u32>,
+    /// Times at which further orders come, one each: for what was recorded.
+    pub arrivals: Vec<Duration>,
 }
 
 /// Bound on the outcome.

@@ -68,6 +68,7 @@ pub fn draw(seed: u64) -> LabPlan {
         systems,
         flows,
         bounds: Vec::new(),
+        most_happenings: u64::MAX,
     }
 }
 
@@ -135,6 +136,9 @@ fn flows(systems: &[LabSystem], seconds: f64, chance: &mut Chance) -> Vec<LabFlo
                 queues: 0,
                 business_failures: business,
                 weight: chance.between(1.0, 11.0) as u32,
+                call_part: 1.0,
+                max_limit: None,
+                arrivals: Vec::new(),
             });
         }
     }

@@ -87,6 +87,7 @@ impl LabReader {
             systems: Vec::new(),
             flows: Vec::new(),
             bounds: Vec::new(),
+            most_happenings: u64::MAX,
         };
         for (_, node) in self.items(&news, "take_overs") {
             plan.take_overs.extend(self.time_of(node, "/news/take_overs"));
@@ -226,6 +227,9 @@ impl LabReader {
             queues: self.count(part, "queues").unwrap_or(0),
             business_failures: self.share(part, "business_failures").unwrap_or(0.0),
             weight: self.count(part, "weight").unwrap_or(1).max(1),
+            call_part: 1.0,
+            max_limit: None,
+            arrivals: Vec::new(),
         }
     }
 

@@ -37,6 +37,8 @@ const MAX_HAND_OUTS: usize = 2000;
 #[derive(Debug)]
 pub(super) enum Happening {
     Arrives(usize),
+    /// An order comes at a time of its own.
+    Comes(usize),
     Heard(Vec<DispatchEvent>),
     Claimed(HandOut, u32),
     Calls(usize),
@@ -107,6 +109,7 @@ pub(super) struct Simulation<'a, F> {
     slots: Vec<Option<Happening>>,
     free: Vec<usize>,
     count: u64,
+    happened: u64,
     wake_at: u64,
     pub(super) chance: Chance,
     pub(super) orders: Vec<LabOrder>,
@@ -134,6 +137,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
+            happened: 0,
             wake_at: u64::MAX,
             chance: Chance::of(plan.seed),
             orders: Vec::new(),
@@ -164,9 +168,10 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     pub(super) fn run(&mut self) {
         let end = self.plan.duration.as_micros() as u64;
         while let Some(Reverse((at, _, slot))) = self.happenings.pop() {
-            if at > end {
+            if at > end || self.happened == self.plan.most_happenings {
                 break;
             }
+            self.happened += 1;
             self.now = at;
             let Some(happening) = self.slots[slot].take() else { continue };
             self.free.push(slot);
@@ -179,6 +184,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Arrives(flow) => self.arrives(flow),
+            Happening::Comes(flow) => self.order(flow),
             Happening::Heard(events) => {
                 let now = self.time();
                 events.into_iter().for_each(|event| self.dispatcher.handle(event, now));

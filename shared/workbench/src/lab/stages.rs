@@ -30,13 +30,19 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
                 plan: index,
                 worked: 0.0,
                 ended: 0,
+                failed: 0,
+                waited: 0.0,
                 came: 0,
+                in_progress: 0,
                 ready: [0; 2],
                 dwells: Vec::new(),
                 forecasts: Forecasts::default(),
             });
             for _ in 0..flow.backlog {
                 self.order(instance);
+            }
+            for at in &flow.arrivals {
+                self.plan_at(at.as_micros() as u64, Happening::Comes(instance));
             }
             if flow.rate > 0.0 {
                 let first = flow.from.as_micros() as u64 + (self.chance.gap(flow.rate) * 1e6) as u64;
@@ -136,7 +142,8 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
             return self.tell_soon();
         }
         let flow = &self.plan.flows[self.instances[known.flow].plan];
-        let (own, calls) = (flow.own.as_micros() as u64, flow.calls.is_some());
+        let own = flow.own.as_micros() as u64;
+        let calls = flow.calls.is_some() && (flow.call_part >= 1.0 || self.chance.happens(flow.call_part));
         let known = &mut self.orders[order];
         known.state = OrderStand::Running(hand_out.node);
         known.began_at = self.now;
@@ -144,6 +151,7 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let (instance, lane) = (known.flow, known.lane);
         self.starts(order);
         self.instances[instance].ready[lane as usize] -= 1;
+        self.instances[instance].in_progress += 1;
         if calls {
             self.plan_at(self.now + own, Happening::Calls(order));
         } else {
@@ -270,8 +278,13 @@ impl<'a, F: Fn() -> Dispatcher> Simulation<'a, F> {
         let queue = known.queue.filter(|_| !comes_again);
         let instance = &mut self.instances[flow];
         instance.worked += took.as_secs_f64();
+        instance.in_progress -= 1;
+        instance.waited += waited.as_secs_f64();
         instance.ended += 1;
-        instance.dwells.push((self.now, (took + waited).as_secs_f32()));
+        instance.failed += u64::from(comes_again);
+        if !self.plan.bounds.is_empty() {
+            instance.dwells.push((self.now, (took + waited).as_secs_f32()));
+        }
         let left_queue = queue.map(|queue| {
             self.queues[queue].1.retain(|member| *member != order);
             Arc::clone(&self.queues[queue].0)

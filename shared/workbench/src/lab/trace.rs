@@ -43,12 +43,18 @@ pub struct SystemLook {
 pub struct FlowLook {
     /// Seconds that workers spent on it.
     pub worked: f32,
+    /// Seconds for which stages waited that ended.
+    pub waited: f32,
     /// Stages that ended.
     pub ended: u32,
+    /// Stages that ended with a failed call.
+    pub failed: u32,
     /// Orders that came.
     pub came: u32,
     /// Orders that were ready.
     pub ready: u32,
+    /// Stages in progress.
+    pub in_progress: u32,
     /// Limit; `None` without one.
     pub limit: Option<u32>,
     /// Forecast of the seconds until those that are ready have gone.
@@ -105,9 +111,12 @@ impl Trace {
             let record = records.get(&*instance.name);
             looks.push(FlowLook {
                 worked: instance.worked as f32,
+                waited: instance.waited as f32,
                 ended: instance.ended as u32,
+                failed: instance.failed as u32,
                 came: instance.came as u32,
                 ready: instance.ready.iter().sum(),
+                in_progress: instance.in_progress,
                 limit: record.and_then(|record| record.limit),
                 to_empty: record.and_then(|record| record.seconds_to_empty),
             });

@@ -13,3 +13,4 @@ import "./ui_4_states.mjs";
 import "./ui_5_axe.mjs";
 import "./ui_5_guide.mjs";
 import "./ui_5_use.mjs";
+import "./what_if.mjs";

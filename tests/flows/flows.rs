@@ -11,6 +11,7 @@ mod standstill;
 mod stops;
 mod systems;
 mod uneven;
+pub mod what_if;
 mod windows;
 
 use serde_json::{Value, json};

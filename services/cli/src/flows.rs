@@ -5,6 +5,7 @@
 pub(crate) mod history;
 pub(crate) mod tables;
 mod watch;
+mod what_if;
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand};
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     History(history::Arguments),
     /// Show flows, refreshed each second, until interrupted
     Watch(Which),
+    /// Play the last hour of a flow through other settings, and show what would have been; changes nothing
+    WhatIf(what_if::WhatIf),
     /// Stop every flow whose name contains a keyword, including flows that appear later
     Stop(Stop),
     /// Lift a stop: the flows resume with the initial limit, which then grows
@@ -131,6 +134,7 @@ pub(crate) async fn run(command: Command, client: &ApiClient, screen: &Screen) -
         }
         Command::History(wanted) => history::show("flows", &wanted, client, screen).await,
         Command::Watch(which) => watch::run(&which, client, screen).await,
+        Command::WhatIf(asked) => what_if::run(&asked, client, screen).await,
         Command::Stop(stop) => {
             let mut outcome: StopOutcome = client.post("/v1/flows/stop", &given(&stop)?).await?.read()?;
             if let Some(shift) = outcome.shift.take() {

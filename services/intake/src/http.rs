@@ -42,6 +42,7 @@ mod start;
 mod stream;
 mod subscriptions;
 mod views;
+mod what_if;
 mod windows;
 
 use std::sync::Arc;

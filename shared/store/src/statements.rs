@@ -334,7 +334,7 @@ const MODULES: &[Module] = &[
     of(
         crate::lists::stats::STATEMENTS,
         &[Activator],
-        &[(EACH, &["ADD"]), (&[Intake], &["TOTALS"]), (&[], &["SERIES"])],
+        &[(EACH, &["ADD"]), (&[Intake], &["TOTALS", "KEYS", "OF_KEYS"]), (&[], &["SERIES"])],
     ),
     of(
         crate::upkeep::stops::STATEMENTS,

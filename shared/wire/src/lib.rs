@@ -34,6 +34,7 @@ pub mod search;
 pub mod stats;
 pub mod stream;
 pub mod subscriptions;
+pub mod what_if;
 pub mod windows;
 
 pub use problem::Problem;

@@ -9,6 +9,7 @@ use pagurus_harness::npm::with_packages;
 use tokio::process::Command;
 
 use crate::access::{ROOT, guarded};
+use crate::flows::what_if::recorded;
 use crate::installation::Installation;
 use crate::refused::{listed, send};
 
@@ -125,6 +126,13 @@ async fn ord_38_the_form_of_an_order_in_a_browser() {
 #[tokio::test]
 async fn scn_19_the_page_of_an_order_in_a_browser() {
     in_browser("page_of_an_order.mjs").await;
+}
+
+#[tokio::test]
+async fn dsp_15_what_if_in_a_browser() {
+    let engine = Installation::with("what_if_page", &[]).await;
+    recorded(&engine).await;
+    drive(&engine, "what_if.mjs", &[("CENTRE_FLOW", "tariff")]).await;
 }
 
 #[tokio::test]

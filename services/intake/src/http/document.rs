@@ -405,7 +405,7 @@ fn names_in(path: &str) -> impl Iterator<Item = &str> {
 
 /// Method and words of the path, as one word: `postOrdersIdCancel`.
 fn operation_id(method: &str, path: &str) -> String {
-    let words = path.split(['/', '{', '}', '.']).filter(|word| !matches!(*word, "" | "v1"));
+    let words = path.split(['/', '{', '}', '.', '-']).filter(|word| !matches!(*word, "" | "v1"));
     words.fold(method.to_owned(), |id, word| {
         let (first, rest) = word.split_at(1);
         id + &first.to_ascii_uppercase() + rest

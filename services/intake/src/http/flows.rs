@@ -19,6 +19,7 @@ use super::body::Sent;
 use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
+use super::what_if;
 use crate::Intake;
 
 pub(super) fn routes(table: Table) -> Table {
@@ -33,6 +34,11 @@ pub(super) fn routes(table: Table) -> Table {
             "/v1/flows/{flow}/decisions",
             flow_decisions,
             viewer("Decisions about a flow, by the engine or by hand, with their reasons, the newest first."),
+        )
+        .post(
+            "/v1/flows/{flow}/what-if",
+            what_if::play,
+            viewer("Plays the last hour of a flow through other settings. Changes nothing."),
         )
         .post("/v1/flows/stop", stop, operator("Stops every flow whose name contains a keyword."))
         .post("/v1/flows/resume", resume, operator("Lifts stops."))

@@ -32,6 +32,10 @@ statements! {
     SERIES = "
         SELECT minute, key, count AS times, sum AS total, buckets FROM stats
          WHERE what = $1 AND minute >= $2 AND minute < $3 ORDER BY minute, key LIMIT $4";
+    KEYS = "SELECT DISTINCT key FROM stats WHERE what = ANY($1) AND minute >= $2 ORDER BY key LIMIT $3";
+    OF_KEYS = "
+        SELECT what, minute, key, count AS times, sum AS total FROM stats
+         WHERE what = ANY($1) AND minute >= $2 AND minute < $3 AND key = ANY($4) ORDER BY minute, key, what LIMIT $5";
     // The newest minutes of each series, a bounded number of rows: grouped by step, and by key.
     TOTALS = "
         SELECT wanted.what, looked.at, looked.key, sum(looked.count)::bigint AS times, sum(looked.sum)::float8 AS total,
@@ -134,6 +138,52 @@ pub async fn series(
             buckets: row.get("buckets"),
         })
         .collect())
+}
+
+/// Keys of these series since a time, at most `limit`.
+pub async fn keys(
+    client: &impl Connection,
+    what: &[&str],
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<String>> {
+    let rows = client.query(&client.prepare_cached(KEYS).await?, &[&what, &since, &limit]).await?;
+    Ok(rows.iter().map(|row| row.get("key")).collect())
+}
+
+/// A minute of one of several series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyPoint {
+    /// Word of the series.
+    pub what: String,
+    /// Start of the minute.
+    pub minute: Timestamp,
+    /// Key by which it is counted.
+    pub key: String,
+    /// Number of them.
+    pub count: i64,
+    /// Seconds that they took in all.
+    pub sum: f64,
+}
+
+/// The minutes of some keys of these series from one time to another, at most `limit`, the oldest first.
+pub async fn of_keys(
+    client: &impl Connection,
+    what: &[&str],
+    (from, to): (Timestamp, Timestamp),
+    keys: &[String],
+    limit: i64,
+) -> Result<Vec<KeyPoint>> {
+    let statement = client.prepare_cached(OF_KEYS).await?;
+    let rows = client.query(&statement, &[&what, &from, &to, &keys, &limit]).await?;
+    let point = |row: &tokio_postgres::Row| KeyPoint {
+        what: row.get("what"),
+        minute: row.get("minute"),
+        key: row.get("key"),
+        count: row.get("times"),
+        sum: row.get("total"),
+    };
+    Ok(rows.iter().map(point).collect())
 }
 
 /// Sums of a series since a time.

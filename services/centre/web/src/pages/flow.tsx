@@ -25,6 +25,7 @@ import { OutcomeNote, type Outcome } from "./flows/outcome";
 import { sumOf } from "./flows/series";
 import { ShiftDialog } from "./flows/shift-dialog";
 import { StopDialog } from "./flows/stop-dialogs";
+import { WhatIf } from "./flows/what-if";
 
 export default function FlowPage({ flow: name = "" }: PageProps) {
     const request = read("/v1/flows/{flow}", { flow: name });
@@ -59,6 +60,7 @@ export default function FlowPage({ flow: name = "" }: PageProps) {
                     <LiveCharts view={flow} decisions={recent} kind="flow" name={name} />
                     <DecisionList decisions={cursor ? older : recent} />
                     <Details flow={flow} />
+                    <WhatIf flow={name} />
                     <Disclosure summary={ledger("title")}>{() => <LedgerSums of={{ flow: name }} />}</Disclosure>
                 </>
             )}

@@ -61,6 +61,7 @@ const EXAMPLES: &[&str] = &[
     "pagurus flows resume billing --reason 'the works are over'",
     "pagurus flows stops --ended",
     "pagurus flows history billing --since 12h",
+    "pagurus flows what-if change-tariff --max-limit 20 --load 2",
     "pagurus systems list",
     "pagurus systems show billing",
     "pagurus systems stop billing --for 1h --reason 'works at billing'",

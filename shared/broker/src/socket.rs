@@ -208,3 +208,66 @@ impl Drop for Socket {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    /// A socket that takes some bytes at each call, nothing where the script says so, and all of them behind its end.
+    #[derive(Default)]
+    struct Scripted {
+        script: VecDeque<Option<usize>>,
+        taken: Vec<u8>,
+    }
+
+    impl AsyncWrite for Scripted {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let Some(most) = self.script.pop_front().unwrap_or(Some(usize::MAX)) else {
+                return Poll::Pending;
+            };
+            let count = most.min(bytes.len());
+            self.taken.extend_from_slice(&bytes[..count]);
+            Poll::Ready(Ok(count))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// A method of channel 1.
+    fn method(class: u8, number: u8) -> Vec<u8> {
+        vec![1, 0, 1, 0, 0, 0, 4, 0, class, 0, number, 0xce]
+    }
+
+    #[test]
+    fn amqp_1_bytes_count_as_written_when_the_broker_has_got_its_part_of_them() {
+        let script = VecDeque::from([Some(5), None, None]);
+        let mut stream = Legible::new(Scripted { script, ..Scripted::default() });
+        let mut write = |bytes: &[u8]| {
+            Pin::new(&mut stream)
+                .poll_write(&mut Context::from_waker(std::task::Waker::noop()), bytes)
+                .map(Result::unwrap)
+        };
+        let (open, close, publish) = (method(20, 10), method(20, 41), method(60, 40));
+        let first = [open.clone(), close.clone(), publish.clone()].concat();
+        assert_eq!(write(&first), Poll::Pending);
+        // The writer comes again with the same, and with more behind it.
+        let more = [first.clone(), publish.clone()].concat();
+        assert_eq!(write(&more), Poll::Pending);
+        assert_eq!(write(&more), Poll::Ready(first.len()));
+        assert_eq!(write(&publish), Poll::Ready(publish.len()), "all of it comes too late");
+        assert_eq!(stream.stream.taken, [open, close].concat());
+    }
+}

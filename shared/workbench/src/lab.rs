@@ -37,15 +37,15 @@ pub use measure::LabFigure;
 pub use page::page;
 pub use picture::picture;
 pub use plan::{
-    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing, TimesForm,
+    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, LimitRules, Measure, Outage, RateSwing,
+    TimesForm,
 };
 pub use random::{
     RandomFigures, RandomMeasure, RandomRun, RandomSituation, draw, judge_random, oracle, random_page,
 };
 pub use read::read;
 pub use replay::{
-    CallMinute, FlowMinute, LimitRules, NoReplay, RecordedFlow, RecordedSystem, Recording, Replay,
-    SystemEstimate, replay,
+    CallMinute, FlowMinute, NoReplay, RecordedFlow, RecordedSystem, Recording, Replay, SystemEstimate, replay,
 };
 use simulation::Simulation;
 pub use trace::{FlowLook, SystemLook, Trace};
@@ -160,17 +160,17 @@ fn settings(plan: &LabPlan) -> DispatchSettings {
         weight: Some(flow.weight),
     };
     let flows = FlowRules {
-        mode: plan.mode,
-        overload_threshold_percentage: plan.overload,
-        initial_limit: plan.initial_limit,
+        mode: plan.rules.mode,
+        overload_threshold_percentage: plan.rules.overload,
+        initial_limit: plan.rules.initial_limit,
         policies: bounded.map(policy).collect(),
         limiting_classes: classes.collect(),
         ..FlowRules::default()
     };
     DispatchSettings {
-        capacity: Capacity { parallel: plan.parallel, sequential: plan.sequential },
+        capacity: Capacity { parallel: plan.rules.parallel, sequential: plan.rules.sequential },
         weights: Weights { high: 70, normal: 25, low: 5 },
-        flow_share: FlowShare { percentage: plan.flow_share },
+        flow_share: FlowShare { percentage: plan.rules.flow_share },
         flows: Arc::new(flows),
         systems: Arc::new(SystemRules { named: named.collect(), ..SystemRules::default() }),
         ..DispatchSettings::default()

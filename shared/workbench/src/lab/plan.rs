@@ -20,18 +20,8 @@ pub struct LabPlan {
     pub seed: u64,
     /// Duration.
     pub duration: Duration,
-    /// Way to share capacity among flows.
-    pub mode: DistributionMode,
-    /// Stages in progress at most, of parallel orders.
-    pub parallel: u32,
-    /// Stages in progress at most, of sequential orders.
-    pub sequential: u32,
-    /// Part of the places that one flow may have, in percent.
-    pub flow_share: u32,
-    /// Limit of a flow that comes back after a stop.
-    pub initial_limit: u32,
-    /// Part of the capacity from which on flows share by time, in percent.
-    pub overload: u32,
+    /// Rules of the dispatcher.
+    pub rules: LimitRules,
     /// Worker nodes.
     pub nodes: u32,
     /// Stages that each runs at once.
@@ -58,6 +48,23 @@ pub struct LabPlan {
     pub most_happenings: u64,
 }
 
+/// Rules of the dispatcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitRules {
+    /// Way to share capacity among flows.
+    pub mode: DistributionMode,
+    /// Stages in progress at most, of parallel orders.
+    pub parallel: u32,
+    /// Stages in progress at most, of sequential orders.
+    pub sequential: u32,
+    /// Part of the places that one flow may have, in percent.
+    pub flow_share: u32,
+    /// Limit of a flow that comes back after a stop.
+    pub initial_limit: u32,
+    /// Part of the capacity from which on flows share by time, in percent.
+    pub overload: u32,
+}
+
 impl LabFlow {
     /// Returns the rate at a time.
     #[must_use]
@@ -70,7 +77,7 @@ impl LabPlan {
     /// True if limits are learnt from the calls of a system, so that one rule can be held against another.
     #[must_use]
     pub fn learns_limits(&self) -> bool {
-        self.mode == DistributionMode::LimitedFlows && self.systems.iter().any(|system| system.is_named)
+        self.rules.mode == DistributionMode::LimitedFlows && self.systems.iter().any(|system| system.is_named)
     }
 }
 

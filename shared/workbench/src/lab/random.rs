@@ -11,7 +11,9 @@ use pagurus_domain::flow::DistributionMode;
 use pagurus_domain::order::Priority;
 
 use super::chance::Chance;
-use super::plan::{LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Outage, RateSwing, TimesForm};
+use super::plan::{
+    LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, LimitRules, Outage, RateSwing, TimesForm,
+};
 pub use figures::{RandomFigures, RandomMeasure};
 pub use page::random_page;
 pub use verdict::{RandomRun, RandomSituation, judge_random, oracle};
@@ -51,12 +53,14 @@ pub fn draw(seed: u64) -> LabPlan {
         behind: None,
         seed,
         duration: span(seconds),
-        mode: DistributionMode::LimitedFlows,
-        parallel: 2000,
-        sequential: 2000,
-        flow_share: 80,
-        initial_limit: 5,
-        overload: 90,
+        rules: LimitRules {
+            mode: DistributionMode::LimitedFlows,
+            parallel: 2000,
+            sequential: 2000,
+            flow_share: 80,
+            initial_limit: 5,
+            overload: 90,
+        },
         nodes: 2,
         concurrency: 2000,
         news_delay: span(chance.between(0.002, 0.1)),

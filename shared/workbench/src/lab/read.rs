@@ -10,7 +10,7 @@ use pagurus_domain::order::Priority;
 
 use self::part::{LabReader, PlanPart};
 use super::plan::{
-    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, Measure, Outage, RateSwing,
+    LabBound, LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, LimitRules, Measure, Outage, RateSwing,
 };
 
 /// The longest simulation.
@@ -68,14 +68,16 @@ impl LabReader {
             behind: self.text(&part, "behind"),
             seed: u64::from(self.count(&part, "seed").unwrap_or(1)),
             duration,
-            mode: self
-                .word::<DistributionMode>(&distribution, "mode")
-                .unwrap_or(DistributionMode::LimitedFlows),
-            parallel: self.count(&distribution, "parallel").unwrap_or(1000),
-            sequential: self.count(&distribution, "sequential").unwrap_or(1000),
-            flow_share: self.count(&distribution, "flow_share").unwrap_or(80).clamp(1, 100),
-            initial_limit: self.count(&distribution, "initial_limit").unwrap_or(5).max(1),
-            overload: self.count(&distribution, "overload").unwrap_or(90).clamp(1, 100),
+            rules: LimitRules {
+                mode: self
+                    .word::<DistributionMode>(&distribution, "mode")
+                    .unwrap_or(DistributionMode::LimitedFlows),
+                parallel: self.count(&distribution, "parallel").unwrap_or(1000),
+                sequential: self.count(&distribution, "sequential").unwrap_or(1000),
+                flow_share: self.count(&distribution, "flow_share").unwrap_or(80).clamp(1, 100),
+                initial_limit: self.count(&distribution, "initial_limit").unwrap_or(5).max(1),
+                overload: self.count(&distribution, "overload").unwrap_or(90).clamp(1, 100),
+            },
             nodes: self.count(&workers, "nodes").unwrap_or(2).clamp(1, 1000),
             concurrency: self.count(&workers, "concurrency").unwrap_or(1000),
             news_delay: self.duration(&news, "delay").unwrap_or(Duration::from_millis(10)),

@@ -13,7 +13,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use pagurus_domain::flow::{DistributionMode, FlowChanges, MinuteFigures};
+use pagurus_domain::flow::{FlowChanges, MinuteFigures};
+
+use super::plan::LimitRules;
 
 pub use estimate::SystemEstimate;
 
@@ -50,6 +52,36 @@ pub struct CallMinute {
     pub failure_seconds: f64,
 }
 
+impl FlowMinute {
+    /// Sum of minutes.
+    fn sum(minutes: &[Self]) -> Self {
+        minutes.iter().fold(Self::default(), |sum, one| Self {
+            came: sum.came + one.came,
+            ended: sum.ended + one.ended,
+            waited: sum.waited + one.waited,
+            took: sum.took + one.took,
+            repeated: sum.repeated + one.repeated,
+        })
+    }
+}
+
+impl CallMinute {
+    /// Both together.
+    fn and(self, other: &Self) -> Self {
+        Self {
+            answered: self.answered + other.answered,
+            answer_seconds: self.answer_seconds + other.answer_seconds,
+            failed: self.failed + other.failed,
+            failure_seconds: self.failure_seconds + other.failure_seconds,
+        }
+    }
+
+    /// Sum of minutes.
+    fn sum(minutes: &[Self]) -> Self {
+        minutes.iter().fold(Self::default(), Self::and)
+    }
+}
+
 /// Record of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedFlow {
@@ -74,23 +106,6 @@ pub struct RecordedSystem {
     pub is_named: bool,
     /// True if it answers by callback.
     pub is_asynchronous: bool,
-}
-
-/// Rules of the dispatcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitRules {
-    /// Way to share capacity among flows.
-    pub mode: DistributionMode,
-    /// Stages in progress at most, of parallel orders.
-    pub parallel: u32,
-    /// Stages in progress at most, of sequential orders.
-    pub sequential: u32,
-    /// Part of the places that one flow may have, in percent.
-    pub flow_share: u32,
-    /// Limit of a flow that comes back after a stop.
-    pub initial_limit: u32,
-    /// Part of the capacity from which on flows share by time, in percent.
-    pub overload: u32,
 }
 
 /// Record of a flow, of the systems that it calls, and of the flows that call these, too.
@@ -135,7 +150,7 @@ pub enum NoReplay {
 /// Plays a record as it was and with changes.
 ///
 /// # Errors
-/// It cannot be played.
+/// A record that cannot be played.
 pub fn replay(recording: &Recording, changes: &FlowChanges) -> Result<Replay, NoReplay> {
     let length = recording.flows.first().map_or(0, |flow| flow.minutes.len());
     let recording = newest(recording, changes.load.unwrap_or(1.0).max(1.0))?;

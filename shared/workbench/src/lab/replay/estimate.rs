@@ -129,10 +129,7 @@ fn minutes(callers: &[&RecordedFlow], system: usize, length: usize) -> Vec<Syste
         let calls = flow.calls.get(&system).into_iter().flatten();
         let mut waiting = backlog(&flow.minutes);
         for ((minute, calls), counts) in minutes.iter_mut().zip(calls).zip(&flow.minutes) {
-            minute.calls.answered += calls.answered;
-            minute.calls.answer_seconds += calls.answer_seconds;
-            minute.calls.failed += calls.failed;
-            minute.calls.failure_seconds += calls.failure_seconds;
+            minute.calls = minute.calls.and(calls);
             waiting = (waiting + counts.came - counts.ended - counts.repeated).max(0.0);
             minute.repeated += counts.repeated;
             minute.waiting += waiting;

@@ -7,7 +7,7 @@ use pagurus_domain::order::Priority;
 
 use super::{CallMinute, FlowMinute, RecordedFlow, Recording, SystemEstimate};
 use crate::lab::chance::Chance;
-use crate::lab::plan::{LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, TimesForm};
+use crate::lab::plan::{LabCapacity, LabChange, LabFlow, LabPlan, LabSystem, LimitRules, TimesForm};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SEED: u64 = 1;
@@ -64,12 +64,7 @@ pub(super) fn of(recording: &Recording, estimates: &[SystemEstimate], changes: &
         behind: None,
         seed: SEED,
         duration: MINUTE * length as u32,
-        mode: changes.mode.unwrap_or(rules.mode),
-        parallel: rules.parallel,
-        sequential: rules.sequential,
-        flow_share: rules.flow_share,
-        initial_limit: rules.initial_limit,
-        overload: rules.overload,
+        rules: LimitRules { mode: changes.mode.unwrap_or(rules.mode), ..*rules },
         nodes: 1,
         concurrency: rules.parallel.saturating_add(rules.sequential),
         news_delay: NEWS_DELAY,
@@ -170,23 +165,8 @@ struct Sums {
 
 impl Sums {
     fn of(flow: &RecordedFlow) -> Self {
-        let mut sum = FlowMinute::default();
-        for minute in &flow.minutes {
-            sum.came += minute.came;
-            sum.ended += minute.ended;
-            sum.repeated += minute.repeated;
-            sum.took += minute.took;
-        }
-        let calls = flow.calls.iter().map(|(system, minutes)| {
-            let mut sum = CallMinute::default();
-            for minute in minutes {
-                sum.answered += minute.answered;
-                sum.answer_seconds += minute.answer_seconds;
-                sum.failed += minute.failed;
-                sum.failure_seconds += minute.failure_seconds;
-            }
-            (*system, sum)
-        });
-        Self { flow: sum, calls: calls.collect() }
+        let flow_sum = FlowMinute::sum(&flow.minutes);
+        let calls = flow.calls.iter().map(|(system, minutes)| (*system, CallMinute::sum(minutes)));
+        Self { flow: flow_sum, calls: calls.collect() }
     }
 }

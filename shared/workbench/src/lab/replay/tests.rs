@@ -91,12 +91,14 @@ fn plan_of(seed: u64, system: LabSystem, flow: LabFlow) -> LabPlan {
         behind: None,
         seed,
         duration: MINUTE * MINUTES,
-        mode: DistributionMode::LimitedFlows,
-        parallel: 2_000,
-        sequential: 500,
-        flow_share: 80,
-        initial_limit: 5,
-        overload: 90,
+        rules: LimitRules {
+            mode: DistributionMode::LimitedFlows,
+            parallel: 2_000,
+            sequential: 500,
+            flow_share: 80,
+            initial_limit: 5,
+            overload: 90,
+        },
         nodes: 2,
         concurrency: 1_250,
         news_delay: Duration::from_millis(5),
@@ -139,14 +141,7 @@ fn record(plan: &LabPlan, run: &LabRun) -> Recording {
         });
     }
     Recording {
-        rules: LimitRules {
-            mode: plan.mode,
-            parallel: plan.parallel,
-            sequential: plan.sequential,
-            flow_share: plan.flow_share,
-            initial_limit: plan.initial_limit,
-            overload: plan.overload,
-        },
+        rules: plan.rules,
         flows: vec![RecordedFlow {
             name: flow.name.clone(),
             weight: flow.weight,

@@ -11,6 +11,7 @@ use pagurus_store::upkeep::flows;
 use pagurus_wire::problem::{Problem, Type};
 
 use crate::Views;
+use crate::stats::{MINUTE, whole_minute};
 
 /// Time that a record goes back.
 const SPAN: SignedDuration = SignedDuration::from_hours(1);
@@ -23,7 +24,6 @@ const MOST_SYSTEMS: usize = 10;
 /// Keys and rows that are read at most.
 const KEYS: i64 = 10_000;
 const ROWS: i64 = 50_000;
-const MINUTE: i64 = 60;
 
 /// Series of a flow.
 const OF_FLOWS: [Series; 4] = [Series::FlowCame, Series::FlowStages, Series::FlowWaits, Series::FlowRepeats];
@@ -65,7 +65,7 @@ pub struct Recorded {
 impl Views {
     /// The record of the last hour of a flow.
     pub async fn recorded(&self, flow: &str) -> Result<Recorded, Problem> {
-        let until = minute_of(Timestamp::now().saturating_sub(LATE).unwrap_or(Timestamp::UNIX_EPOCH));
+        let until = whole_minute(Timestamp::now().saturating_sub(LATE).unwrap_or(Timestamp::UNIX_EPOCH));
         let from = until.saturating_sub(SPAN).unwrap_or(Timestamp::UNIX_EPOCH);
         let read = async {
             let client = self.host.store.reports().await?;
@@ -95,10 +95,6 @@ impl Views {
         };
         Ok(recorded((first, until), flows, &calls, &stages))
     }
-}
-
-fn minute_of(at: Timestamp) -> Timestamp {
-    Timestamp::from_second(at.as_second().div_euclid(MINUTE) * MINUTE).unwrap_or(at)
 }
 
 /// The pairs whose system the flow calls.

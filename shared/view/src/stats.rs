@@ -44,7 +44,7 @@ const ROWS: i64 = 50_000;
 const NAMES: usize = 100;
 /// Time for which a look at the present serves others.
 const NOW_CACHE: Duration = Duration::from_secs(2);
-const MINUTE: i64 = 60;
+pub(crate) const MINUTE: i64 = 60;
 
 /// Query of the figures.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -158,7 +158,7 @@ fn window(query: &StatsQuery, now: Timestamp) -> Result<(Timestamp, i64), Proble
 }
 
 /// The minute of a time.
-fn whole_minute(at: Timestamp) -> Timestamp {
+pub(crate) fn whole_minute(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second().div_euclid(MINUTE) * MINUTE).unwrap_or(at)
 }
 

@@ -14,7 +14,7 @@ async fn get(engine: &Installation, path: &str) -> Value {
 }
 
 /// Returns the output of the command line and its exit code.
-async fn cli(engine: &Installation, arguments: &[&str]) -> (String, i32) {
+pub(crate) async fn cli(engine: &Installation, arguments: &[&str]) -> (String, i32) {
     let mut all = vec!["--server", engine.base()];
     all.extend(arguments);
     let output = pagurus(&all).await;

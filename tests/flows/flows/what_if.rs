@@ -4,6 +4,7 @@ use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
 use crate::installation::{Installation, PATIENCE, asking, call, until};
+use crate::sight::cli;
 
 /// Orders of the flow `tariff` that succeed; one more fails.
 const ORDERS: i64 = 30;
@@ -85,6 +86,12 @@ async fn dsp_15_the_last_hour_of_a_flow_is_played_through_other_settings() {
     let asynchronous = play(&engine, "asks", json!({"callTime": 2})).await.success().unwrap();
     assert_eq!(asynchronous["totals"]["recorded"]["ended"], 2.0, "{asynchronous}");
     assert_eq!(asynchronous["totals"]["replayed"]["came"], 2.0, "{asynchronous}");
+
+    let (shown, code) =
+        cli(&engine, &["flows", "what-if", "tariff", "--load", "2", "--max-limit", "3"]).await;
+    assert!(code == 0 && shown.contains("AS IT WAS") && shown.contains("was never at its limit"), "{shown}");
+    let came = shown.lines().find(|line| line.contains("stages that came")).unwrap_or_default();
+    assert_eq!(came.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["62", "31", "31"], "{shown}");
 
     for (changes, pointer) in [
         (json!({"load": 0}), "/load"),

@@ -35,6 +35,14 @@ async fn play(engine: &Installation, flow: &str, changes: Value) -> pagurus_harn
     engine.post(&format!("/v1/flows/{flow}/what-if"), &changes).await.unwrap()
 }
 
+/// Asserts that the command shows the sums side by side.
+async fn assert_shown(engine: &Installation) {
+    let (shown, code) = cli(engine, &["flows", "what-if", "tariff", "--load", "2", "--max-limit", "3"]).await;
+    assert!(code == 0 && shown.contains("AS IT WAS") && shown.contains("was never at its limit"), "{shown}");
+    let came = shown.lines().find(|line| line.contains("stages that came")).unwrap_or_default();
+    assert_eq!(came.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["62", "31", "31"], "{shown}");
+}
+
 #[tokio::test]
 async fn dsp_15_the_last_hour_of_a_flow_is_played_through_other_settings() {
     let engine = Installation::start("what_if").await;
@@ -87,12 +95,7 @@ async fn dsp_15_the_last_hour_of_a_flow_is_played_through_other_settings() {
     assert_eq!(asynchronous["totals"]["recorded"]["ended"], 2.0, "{asynchronous}");
     assert_eq!(asynchronous["totals"]["replayed"]["came"], 2.0, "{asynchronous}");
 
-    let (shown, code) =
-        cli(&engine, &["flows", "what-if", "tariff", "--load", "2", "--max-limit", "3"]).await;
-    assert!(code == 0 && shown.contains("AS IT WAS") && shown.contains("was never at its limit"), "{shown}");
-    let came = shown.lines().find(|line| line.contains("stages that came")).unwrap_or_default();
-    assert_eq!(came.split_whitespace().rev().take(3).collect::<Vec<_>>(), ["62", "31", "31"], "{shown}");
-
+    assert_shown(&engine).await;
     for (changes, pointer) in [
         (json!({"load": 0}), "/load"),
         (json!({"callTime": 101}), "/callTime"),

@@ -35,7 +35,7 @@ pub enum Series {
     FlowWaits,
     /// Stages that failed, or were held before a call, and come again, by flow.
     FlowRepeats,
-    /// Calls that were answered while their stage waited, by system and flow ([`pair`]), with their time.
+    /// Calls that were answered while their stage waited, by system and flow ([`super::pair`]), with their time.
     Answered,
     /// Calls that were answered by callback, by system and flow, with their time.
     CalledBack,

@@ -8,6 +8,7 @@
 mod client;
 mod follower;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -92,8 +93,8 @@ fn leaves(clients: &[StreamClient], address: Address, of_it: usize) -> Option<us
     }
     let of = |client: &StreamClient| held.get(&client.address()).copied().unwrap_or(0);
     let others = clients.iter().enumerate().filter(|(_, client)| client.address() != address);
-    let (index, client) = others.max_by_key(|(_, client)| (of(client), client.silence()))?;
-    (of(client) > of_it + 1 || client.silence() >= SILENCE).then_some(index)
+    let (index, client) = others.min_by_key(|(_, client)| (Reverse(of(client)), client.heard_at()))?;
+    (of(client) > of_it + 1 || client.heard_at().elapsed() >= SILENCE).then_some(index)
 }
 
 impl Streams {

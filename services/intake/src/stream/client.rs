@@ -1,7 +1,7 @@
 //! One client of the stream: what it asked for, and its buffer.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pagurus_domain::access::scope::AccessScope;
 use pagurus_runtime::ClientAddress as Address;
@@ -89,13 +89,13 @@ impl StreamClient {
         self.address
     }
 
-    /// Returns the time since it was handed something.
-    pub fn silence(&self) -> Duration {
-        self.heard_at.elapsed()
+    /// Returns the time of the last event that it was handed, or of its coming.
+    pub const fn heard_at(&self) -> Instant {
+        self.heard_at
     }
 
     #[cfg(test)]
-    pub fn was_silent_for(&mut self, time: Duration) {
+    pub fn was_silent_for(&mut self, time: std::time::Duration) {
         self.heard_at -= time;
     }
 

@@ -26,7 +26,7 @@ async function loadListing<R>(request: Read<Listing<R>>, signal?: AbortSignal): 
 }
 
 /** A page of a list, kept current as a resource is. */
-export function useListing<R>(request: Read<R[]> | null, options: Options = {}): Shown<Listing<R>> {
+export function useListing<R>(request: Read<R[]> | null, options: Options<Listing<R>> = {}): Shown<Listing<R>> {
     return useResource<Listing<R>>(request && { method: "GET", url: request.url }, options, loadListing);
 }
 

@@ -10,6 +10,18 @@ export interface Follow {
     readonly transactionId?: readonly string[];
 }
 
+/** What an event says of its order: its status and state at the time at which it was sent. */
+export interface OrderEvent {
+    readonly order: string;
+    /** Time of the event. */
+    readonly at: string;
+    readonly status: string;
+    readonly step?: string;
+}
+
+/** Is called when events can be heard from now on or some were left out, without one, and with each event. */
+type Listener = (event?: OrderEvent) => void;
+
 /** Shortest time between two signs of change, in ms: a burst of events asks once. An order by itself has few of them. */
 const PACE = 150;
 const PACE_OF_ONE = 50;
@@ -19,7 +31,7 @@ const LINGER = 1_000;
 
 interface Stream {
     readonly source: EventSource;
-    readonly listeners: Set<() => void>;
+    readonly listeners: Set<Listener>;
 }
 
 /** Open streams by address: panels that follow the same orders share one, since a browser has few connections to a server. */
@@ -27,18 +39,19 @@ const streams = new Map<string, Stream>();
 
 function opened(url: string): Stream {
     const source = new EventSource(url);
-    const stream = { source, listeners: new Set<() => void>() };
-    const all = () => {
-        for (const listener of stream.listeners) listener();
+    const stream = { source, listeners: new Set<Listener>() };
+    const all = (event?: OrderEvent) => {
+        for (const listener of stream.listeners) listener(event);
     };
+    source.addEventListener("order", (message) => all(JSON.parse(message.data as string) as OrderEvent));
     // What happened before a stream was open is not sent by it: each listener asks when it opens.
-    for (const name of ["order", "lagged", "open"]) source.addEventListener(name, all);
+    for (const name of ["lagged", "open"]) source.addEventListener(name, () => all());
     streams.set(url, stream);
     return stream;
 }
 
 /** Listens to the stream of an address, which is open as long as somebody does. Returns how to end it. */
-function listen(url: string, listener: () => void): () => void {
+function listen(url: string, listener: Listener): () => void {
     const stream = streams.get(url) ?? opened(url);
     stream.listeners.add(listener);
     if (stream.source.readyState === EventSource.OPEN) listener();
@@ -52,13 +65,14 @@ function listen(url: string, listener: () => void): () => void {
     };
 }
 
-/** Calls `changed` when events can be heard from now on, and soon after each of them. Returns how to end it. */
-export function onChange(follow: Follow, changed: () => void): () => void {
+/** Calls `changed` when events can be heard from now on, and soon after each of them; `heard` with each at once. Returns how to end it. */
+export function onChange(follow: Follow, changed: () => void, heard: (event: OrderEvent) => void): () => void {
     let stop: (() => void) | undefined;
     let timer: number | undefined;
     let last = 0;
     const pace = follow.order?.length === 1 ? PACE_OF_ONE : PACE;
-    const soon = () => {
+    const soon = (event?: OrderEvent) => {
+        if (event) heard(event);
         if (timer !== undefined) return;
         timer = window.setTimeout(
             () => {

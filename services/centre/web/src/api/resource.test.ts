@@ -53,6 +53,29 @@ test("while one request is under way, all further ones are one", async () => {
     assert.deepEqual([answers.length, resource.known.value.data], [2, { n: 2 }]);
 });
 
+test("ui_2 an event shows at once, over what is known and over an answer that was asked for before it", async () => {
+    const answers: ((response: Response) => void)[] = [];
+    globalThis.fetch = () => new Promise((resolve) => answers.push(resolve));
+    const amend = (data: { n: number }, event: { status: string }) => ({ n: Number(event.status) });
+    const resource = new Resource(request, undefined, amend);
+    const event = (n: number) => ({ order: "o", at: "2026-11-29T00:00:00Z", status: String(n) });
+    const asking = async (during: () => void) => {
+        const asked = resource.ask();
+        during();
+        answers.pop()?.(Response.json({ n: 1 }));
+        await asked;
+        return resource.known.value.data?.n;
+    };
+    resource.hear(event(7));
+    assert.equal(resource.known.value.data, undefined, "there is nothing yet that it could be said of");
+    assert.equal(await asking(() => undefined), 1);
+    const { at } = resource.known.value;
+    resource.hear(event(2));
+    assert.deepEqual([resource.known.value.data, resource.known.value.at], [{ n: 2 }, at], "an event is no answer");
+    assert.equal(await asking(() => resource.hear(event(3))), 3);
+    assert.equal(await asking(() => undefined), 1, "an answer that was asked for after it counts");
+});
+
 test("a resource that is stopped says nothing more", async () => {
     globalThis.fetch = (_, init) =>
         new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError"))));

@@ -3,7 +3,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { signal, type ReadonlySignal } from "@preact/signals";
 import { Failure, json, type Read } from "./client";
-import { onChange, type Follow } from "./live";
+import { onChange, type Follow, type OrderEvent } from "./live";
 import { now, whileSeen } from "../app/clock";
 
 /** What is known of an answer. Times are milliseconds of the browser's clock. */
@@ -24,11 +24,16 @@ const JUST_NOW = 2_000;
 /** How long a stream of events may take to open before its page is loaded without it, in ms. */
 const STREAM_PATIENCE = 400;
 
-export interface Options {
+/** Data with what an event says of it; the same data if the event says nothing new. It is the same function over the life of a resource. */
+export type Amend<T> = (data: T, event: OrderEvent) => T;
+
+export interface Options<T> {
     /** Interval of asking again, in ms; left out: 5 s. `0`: only by events and by hand. */
     readonly every?: number;
     /** Events after which it is asked for at once. */
     readonly follow?: Follow;
+    /** Shows what an event says until the answer is here that it is asked for again for. */
+    readonly amend?: Amend<T>;
 }
 
 /** How an answer is read. It is the same function over the life of a resource. */
@@ -38,10 +43,13 @@ export class Resource<T> {
     readonly known = signal<Known<T>>({ data: undefined, at: undefined, failure: undefined });
     private asking: AbortController | undefined;
     private again = false;
+    /** Last event since the request under way was sent: its answer may be older. */
+    private heard: OrderEvent | undefined;
 
     constructor(
         readonly request: Read<T>,
         private readonly load: Load<T> = json,
+        private readonly amend: Amend<T> = (data) => data,
     ) {}
 
     /** Asks. While one request is under way, another is sent once it has been answered, and never two at a time. */
@@ -52,8 +60,10 @@ export class Resource<T> {
         }
         const asking = new AbortController();
         this.asking = asking;
+        this.heard = undefined;
         try {
-            const data = await this.load(this.request, asking.signal);
+            const answer = await this.load(this.request, asking.signal);
+            const data = this.amended(answer);
             this.known.value = { data, at: Date.now(), failure: undefined };
         } catch (error) {
             if (asking.signal.aborted) return;
@@ -66,6 +76,19 @@ export class Resource<T> {
             this.again = false;
             await this.ask();
         }
+    }
+
+    /** Shows what an event says, before what it asks for is answered. */
+    hear(event: OrderEvent): void {
+        this.heard = event;
+        const known = this.known.peek();
+        if (known.data === undefined) return;
+        const data = this.amended(known.data);
+        if (data !== known.data) this.known.value = { ...known, data };
+    }
+
+    private amended(data: T): T {
+        return this.heard ? this.amend(data, this.heard) : data;
     }
 
     stop(): void {
@@ -91,16 +114,16 @@ export interface Shown<T> {
 }
 
 /** The resource of a request, kept current while the component stands and the page is seen. `null` asks for nothing. */
-export function useResource<T>(request: Read<T> | null, options: Options = {}, load: Load<T> = json): Shown<T> {
+export function useResource<T>(request: Read<T> | null, options: Options<T> = {}, load: Load<T> = json): Shown<T> {
     const every = options.every ?? 5_000;
     const url = request?.url;
     const follow = options.follow ? JSON.stringify(options.follow) : undefined;
-    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load), [url, load]);
+    const resource = useMemo(() => new Resource<T>(request ?? { method: "GET", url: "" }, load, options.amend), [url, load]);
     useEffect(() => {
         if (url === undefined) return undefined;
         const events = follow ? (JSON.parse(follow) as Follow) : undefined;
         const ask = () => void resource.ask();
-        const stopFollowing = events ? onChange(events, ask) : undefined;
+        const stopFollowing = events ? onChange(events, ask, (event) => resource.hear(event)) : undefined;
         // What follows events is asked for as soon as they can be heard, so that none falls between answer and stream. Another
         // interval is no reason to ask again at once.
         const first = () => {

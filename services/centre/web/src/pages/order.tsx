@@ -12,6 +12,7 @@ import { Panel } from "../parts/panel";
 import { Tabs, chosenTab, type Tab } from "../parts/tabs";
 import { order as text } from "../text/order";
 import { Actions } from "./order/actions";
+import { amended } from "./order/amended";
 import { CopyAs } from "./order/copy-as";
 import { DataTab } from "./order/data-tab";
 import { Dependencies } from "./order/dependencies";
@@ -40,7 +41,7 @@ export default function OrderPage({ id = "" }: PageProps) {
 
 function OrderOf({ id }: { id: string }) {
     const calm = useRef(false);
-    const shown = useResource(read("/v1/orders/{id}", { id }), { every: calm.current ? CALM : undefined, follow: { order: [id] } });
+    const shown = useResource(read("/v1/orders/{id}", { id }), { every: calm.current ? CALM : undefined, follow: { order: [id] }, amend: amended });
     const order = shown.data;
     calm.current = order !== undefined && ended(order);
     const tab = chosenTab(tabs()) as TabKey;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::cpu::Usage;
 use super::load::{Flow, Generator, Latencies};
 use super::works::{ENGINE, ONE_ACTION, Works};
-use asked::{AskedPage, Sight, WatchedPage, replay};
+use asked::{AskedPage, ScrolledPage, Sight, WatchedPage, replay};
 pub use section::section;
 
 /// Share of the greatest rate at which the pages are looked at.
@@ -43,6 +43,8 @@ pub struct Centre {
     rate: f64,
     /// From a change to its sight without load and under load, in milliseconds.
     sight: [Sight; 2],
+    /// Pages that were scrolled, without load.
+    scrolled: Vec<ScrolledPage>,
     /// Usage an order, without and with open pages.
     open: [Usage; 2],
     /// Orders that ended meanwhile.
@@ -68,6 +70,7 @@ impl Works<'_> {
         let asked: Vec<AskedPage> = browser.figures("pages").await?;
         let quiet = self.times_of(&asked).await?;
         let unloaded = browser.figures("changes").await?;
+        let scrolled = browser.figures("scrolled").await?;
 
         eprintln!("    the greatest rate");
         let most = self.loaded("one-action", ENGINE, ONE_ACTION).await?.rate.context("no rate")?;
@@ -87,7 +90,7 @@ impl Works<'_> {
         let pages = pages.map(|(asked, (quiet, busy))| PageFigures { asked, times: [quiet, busy] }).collect();
         let requests = OPEN as f64 / watched.len().max(1) as f64
             * watched.iter().map(WatchedPage::requests_a_second).sum::<f64>();
-        Ok(Centre { pages, rate, sight: [unloaded, loaded], open, orders, requests })
+        Ok(Centre { pages, rate, sight: [unloaded, loaded], scrolled, open, orders, requests })
     }
 
     /// Times of the server for each page: of each of its requests, one after the other.

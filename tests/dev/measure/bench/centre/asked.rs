@@ -37,6 +37,15 @@ impl WatchedPage {
     }
 }
 
+/// A page that was scrolled.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ScrolledPage {
+    /// Address of the page.
+    pub page: String,
+    /// Frames a second.
+    pub frames: f64,
+}
+
 /// Times from a change to its sight, in milliseconds.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Sight {

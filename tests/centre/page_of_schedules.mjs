@@ -31,8 +31,9 @@ test("ord_39_a_schedule_is_edited_and_keeps_what_nobody_touched", async () => {
         const dialog = await edit(page);
         assert.ok(await dialog.getByRole("button", { name: "Save" }).isDisabled(), "nothing is changed yet");
         await dialog.getByLabel("Cron expression").fill("30 4 1 1 *");
-        // The next five times are shown before it is saved.
-        await dialog.locator(".preview time").filter({ hasText: ":30" }).nth(4).waitFor();
+        const times = dialog.locator(".preview time");
+        await times.filter({ hasText: ":30" }).nth(4).waitFor();
+        assert.equal(await times.count(), 5, "the next five times are shown before it is saved");
         assert.equal((await api("GET", at)).cron, "0 3 * * *", "and nothing is saved by that");
         await dialog.getByLabel("Note").fill("once a year");
         await dialog.getByLabel("Reason").fill("a test");

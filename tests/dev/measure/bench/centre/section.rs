@@ -36,7 +36,11 @@ pub fn section(centre: &Centre) -> String {
         an_order(0),
     );
     let scrolled = centre.scrolled.iter().map(|one| format!("`{}` {:.0}", one.page, one.frames));
-    let _ = writeln!(text, "\nFrames a second when scrolled: {}.", scrolled.collect::<Vec<_>>().join(", "));
+    let _ = writeln!(
+        text,
+        "\nFrames a second when scrolled, without load: {}.",
+        scrolled.collect::<Vec<_>>().join(", ")
+    );
     text
 }
 

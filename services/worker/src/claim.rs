@@ -120,6 +120,7 @@ pub(crate) async fn claim(worker: &Worker, hand_outs: &[OfferedStage]) -> Result
     let host = &worker.host;
     let mut client = host.store.work().await?;
     let known = worker.work_times.known();
+    stages::prepare_claim(&client).await?;
     // Before the statement: what is reckoned from here runs ahead of the database's clock by the way to it, so that no
     // wait ends sooner than its interval. Read after the answer, it would lag by all the time that the claim took.
     let claimed_at = Instant::now();

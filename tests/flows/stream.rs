@@ -167,6 +167,43 @@ async fn http_a_client_that_comes_back_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn http_a_client_that_names_its_orders_hears_of_them_and_no_others() {
+    let engine = Installation::start("stream_named").await;
+    engine.scenario("asks", &asking("/silent", "1h")).await;
+    for id in ["a", "b", "c"] {
+        engine.run(json!({"id": id, "scenario": "asks"}), "wait").await;
+    }
+    let killed = async |id: &str| {
+        engine.act(id, "kill", &json!({"reason": "a test"})).await.success().unwrap();
+    };
+    let mut two = Client::follow(&engine, "order=a,b,a", None).await;
+    killed("c").await;
+    killed("a").await;
+    let heard = two.up_to("a", "killed").await;
+    assert_eq!(
+        (heard.len(), kinds(&heard, "a")),
+        (1, vec!["killed".to_owned()]),
+        "what was before is not sent"
+    );
+    let known = heard[0].id.clone();
+    drop(two);
+    killed("b").await;
+    until("this node knows what came behind", PATIENCE, async || {
+        let mut again = Client::follow(&engine, "order=b,a&timeout=500ms", Some(&known)).await;
+        let heard = again.next().await.unwrap();
+        heard.event == "order" && heard.data["order"] == "b"
+    })
+    .await;
+    let mut strange = Client::follow(&engine, "order=b,c&timeout=1s", Some(&known)).await;
+    assert_eq!(strange.next().await.unwrap().event, "lagged", "nobody followed one of them");
+
+    let mut early = Client::follow(&engine, "order=c,later", None).await;
+    engine.accepted(json!({"id": "later", "scenario": "asks"})).await;
+    let heard = early.up_to("later", "registered").await;
+    assert_eq!(heard.len(), 1, "{heard:?}");
+}
+
+#[tokio::test]
 async fn qlt_3_at_most_the_set_number_of_clients_follow_one_node() {
     let settings =
         [("PAGURUS__INTAKE__MAX_STREAMS", "2"), ("PAGURUS__INTAKE__CLIENT_SHARE_PERCENTAGE", "100")];

@@ -1,15 +1,17 @@
 //! The stream of orders' news: one listener for a process, however many clients follow it.
 //!
 //! News of the engine says of which orders something is new, and no more. Soon after it the listener looks up what has happened
-//! to those, once for all clients, and hands each what it asked for. Nothing is listened to while nobody follows.
+//! to those that a client may want, once for all clients, and hands each what it asked for. Nothing is listened to while nobody
+//! follows.
 //!
 //! A client has a bounded buffer. One that reads too slowly learns how many events were left out; nobody else waits for it.
 
 mod client;
+mod coverage;
 mod follower;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,8 @@ use tokio::time::sleep_until;
 
 use client::StreamClient;
 pub(crate) use client::{StreamFilter, StreamMessage};
+pub(crate) use coverage::StreamInterest;
+use coverage::{LINGER, StreamCoverage};
 use follower::{Follower, Urgency};
 
 /// Shortest time between two looks at what is new: a burst of news is looked at once.
@@ -32,8 +36,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const BETWEEN_NAMED: Duration = Duration::from_millis(10);
 /// Interval at which the listener sees to its clients while nothing is new.
 const IDLE: Duration = Duration::from_millis(200);
-/// Time for which the listener stays when the last client has gone: one that comes back finds what it missed.
-const LINGER: Duration = Duration::from_secs(60);
 /// Silence after which a client makes room for one of an address that has as many places.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Events that are kept for clients that come back.
@@ -55,7 +57,42 @@ struct Shared {
 #[derive(Default)]
 struct State {
     clients: Vec<StreamClient>,
+    coverage: StreamCoverage,
     kept: VecDeque<Arc<StreamedEvent>>,
+    /// Number of events that were ever kept.
+    ever_kept: u64,
+}
+
+impl State {
+    /// Drops the clients that have gone.
+    fn drop_gone(&mut self) {
+        let now = Instant::now();
+        for client in self.clients.extract_if(.., |client| !client.is_there()) {
+            self.coverage.leave(client.interest(), now);
+        }
+    }
+
+    /// Returns the kept events behind the last one that a client got, as far as it takes them; `None` if some may be missing.
+    fn missed(
+        &self,
+        last: &str,
+        filter: &StreamFilter,
+        interest: &StreamInterest,
+    ) -> Option<Vec<Arc<StreamedEvent>>> {
+        let place = self.kept.iter().rposition(|event| event.id() == last)?;
+        let before = self.ever_kept - (self.kept.len() - place) as u64;
+        let behind = self.kept.iter().skip(place + 1).filter(|event| filter.takes(event));
+        self.coverage.has_all_behind(interest, before).then(|| behind.cloned().collect())
+    }
+
+    /// Keeps an event for clients that come back.
+    fn keep(&mut self, event: Arc<StreamedEvent>) {
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(event);
+        self.ever_kept += 1;
+    }
 }
 
 /// A bound of the number of clients that follow.
@@ -98,8 +135,7 @@ fn leaves(clients: &[StreamClient], address: Address, of_it: usize) -> Option<us
 }
 
 impl Streams {
-    /// Lets a client at this address follow, with the numbers of the orders that it names, from behind the event that it got
-    /// last. Where all places are taken, a silent one of another address makes room.
+    /// Lets a client at this address follow what it wants, from behind the event that it got last. Where all places are taken, a silent one of another address makes room.
     ///
     /// # Errors
     /// The bound that is reached.
@@ -107,12 +143,12 @@ impl Streams {
         &self,
         address: Address,
         filter: StreamFilter,
-        numbers: Vec<i64>,
+        interest: StreamInterest,
         last: Option<&str>,
         most: Most,
     ) -> Result<Joined, Full> {
         let mut state = self.lock();
-        state.clients.retain(StreamClient::is_there);
+        state.drop_gone();
         let of_it = state.clients.iter().filter(|client| client.address() == address).count();
         if of_it >= most.of_one && of_it < most.all {
             return Err(Full::Client);
@@ -120,13 +156,13 @@ impl Streams {
         if state.clients.len() >= most.all {
             let leaves = leaves(&state.clients, address, of_it).ok_or(Full::Node)?;
             // Its connection says so to it, and ends.
-            state.clients.swap_remove(leaves);
+            let client = state.clients.swap_remove(leaves);
+            state.coverage.leave(client.interest(), Instant::now());
         }
-        let place = last.and_then(|last| state.kept.iter().rposition(|event| event.id() == last));
-        let behind =
-            |place: usize| state.kept.iter().skip(place + 1).filter(|event| filter.takes(event)).cloned();
-        let missed = place.map(|place| behind(place).collect());
-        let (client, receiver) = StreamClient::new(address, filter, numbers);
+        let missed = last.and_then(|last| state.missed(last, &filter, &interest));
+        let kept = state.ever_kept;
+        state.coverage.follow(&interest, kept);
+        let (client, receiver) = StreamClient::new(address, filter, interest);
         state.clients.push(client);
         drop(state);
         self.0.begun.notify_one();
@@ -159,11 +195,10 @@ impl Streams {
             own_connection: false,
         })?;
         let mut follower = Follower::new();
-        let mut named = BTreeSet::new();
         let mut looked_at = Instant::now();
         let mut alone_since: Option<Instant> = None;
         loop {
-            let pause = match follower.urgency(&named) {
+            let pause = match follower.urgency() {
                 Urgency::None => IDLE,
                 Urgency::Usual => BETWEEN_LOOKS,
                 Urgency::Named => BETWEEN_NAMED,
@@ -174,6 +209,7 @@ impl Streams {
                     if batch.is_empty() {
                         return Ok(());
                     }
+                    self.adopt(&mut follower);
                     for delivery in &batch {
                         follower.hear(&host.metrics, &delivery.routing_key, &delivery.body);
                     }
@@ -182,37 +218,41 @@ impl Streams {
                 () = sleep_until((looked_at + pause).into()) => {}
                 () = host.draining.cancelled() => return Ok(()),
             }
-            named = self.lock().clients.iter().flat_map(StreamClient::numbers).collect();
-            self.turn(&mut follower, &named, host, views).await;
+            self.turn(&mut follower, host, views).await;
             looked_at = Instant::now();
-            let is_alone = self.lock().clients.is_empty();
-            alone_since = is_alone.then(|| alone_since.unwrap_or_else(Instant::now));
+            let mut state = self.lock();
+            alone_since = state.clients.is_empty().then(|| alone_since.unwrap_or_else(Instant::now));
             if alone_since.is_some_and(|since| since.elapsed() >= LINGER) {
-                self.lock().kept.clear();
+                state.kept.clear();
+                state.coverage = StreamCoverage::default();
                 return Ok(());
             }
         }
     }
 
+    /// Has the follower look up what clients want now.
+    fn adopt(&self, follower: &mut Follower) {
+        let change = self.lock().coverage.change(Instant::now());
+        change.into_iter().for_each(|change| follower.adopt(change));
+    }
+
     /// Looks once for all clients.
-    async fn turn(&self, follower: &mut Follower, named: &BTreeSet<i64>, host: &Host, views: &Views) {
+    async fn turn(&self, follower: &mut Follower, host: &Host, views: &Views) {
         if let Some(reason) = follower.gap(host.broker.state().consume.is_up()) {
             self.tell_gap(host, reason);
         }
-        follower.look_again_at(named);
-        let events = follower.look(views, named).await;
+        self.adopt(follower);
+        follower.look_again();
+        let events = follower.look(views).await;
         let mut state = self.lock();
-        state.clients.retain(StreamClient::is_there);
+        state.drop_gone();
         host.metrics.level(Level::StreamClients, "", state.clients.len() as f64);
         let (mut sent, mut left_out) = (0, 0);
         for event in events.into_iter().map(Arc::new) {
             for client in state.clients.iter_mut().filter(|client| client.takes(&event)) {
                 *(if client.offer(&event) { &mut sent } else { &mut left_out }) += 1;
             }
-            if state.kept.len() == KEPT {
-                state.kept.pop_front();
-            }
-            state.kept.push_back(event);
+            state.keep(event);
         }
         state.clients.iter_mut().for_each(StreamClient::own_up);
         drop(state);
@@ -248,7 +288,7 @@ mod tests {
     fn join(streams: &Streams, host: u8) -> Result<mpsc::Receiver<StreamMessage>, Full> {
         let address = Peer(([10, 0, 0, host], 1).into()).client();
         streams
-            .join(address, StreamFilter::within(AccessScope::WHOLE), Vec::new(), None, MOST)
+            .join(address, StreamFilter::within(AccessScope::WHOLE), StreamInterest::All, None, MOST)
             .map(|joined| joined.receiver)
     }
 

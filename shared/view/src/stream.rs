@@ -37,9 +37,9 @@ impl Views {
         Ok(events)
     }
 
-    /// Our numbers of these orders, as far as they are registered.
-    pub async fn numbers_of(&self, ids: &[String]) -> Result<Vec<(OrderNo, String)>, Problem> {
-        let read = async { changes::numbers(&self.host.store.api().await?, ids).await };
+    /// Returns these orders, as far as they are registered, each with the number of its last event.
+    pub async fn followed(&self, ids: &[String]) -> Result<Vec<FollowedOrder>, Problem> {
+        let read = async { changes::followed(&self.host.store.api().await?, ids).await };
         read.await.map_err(self.failed("stream"))
     }
 }

@@ -1,6 +1,6 @@
 //! Events of orders as they happen, over HTTP: server-sent events.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use super::caller::{Scope, ScopedViews};
 use super::document::{Table, viewer};
 use super::query::{Query, duration};
 use crate::Intake;
-use crate::stream::{Full, Joined, Most, StreamFilter, StreamMessage};
+use crate::stream::{Full, Joined, Most, StreamFilter, StreamInterest, StreamMessage};
 
 /// Interval of signs of life while nothing happens. Shorter than the minute after which proxies like to cut connections.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -101,14 +101,15 @@ impl StreamQuery {
 
 /// Returns the values of a condition.
 fn values(name: &str, list: Option<&str>) -> HttpResult<Vec<String>> {
-    let values: Vec<String> = list.into_iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
+    let values: BTreeSet<String> =
+        list.into_iter().flat_map(|list| list.split(',')).map(str::to_owned).collect();
     if values.iter().any(|value| value.is_empty() || value.contains('\0')) {
         return Err(invalid(&format!("/{name}"), format!("{name} is a list of values separated by commas")));
     }
     if values.len() > MOST_VALUES {
         return Err(invalid(&format!("/{name}"), format!("{name} has {MOST_VALUES} values at most")));
     }
-    Ok(values)
+    Ok(values.into_iter().collect())
 }
 
 fn invalid(pointer: &str, detail: String) -> super::ProblemResponse {
@@ -138,38 +139,34 @@ async fn follow(
     let filter = query.filter(scope)?;
     let last = last_event(&headers)?;
     let time = query.timeout.as_deref().map(|text| duration("timeout", text)).transpose()?;
-    let numbers = match filter.orders.as_slice() {
+    let named = match filter.orders.as_slice() {
         [] => Vec::new(),
-        ids => views.numbers_of(ids).await?,
+        ids => views.followed(ids).await?,
     };
-    let nos: Vec<i64> = numbers.iter().map(|(no, _)| no.0).collect();
+    let is_of = |no: i64| named.iter().any(|order| order.no.0 == no);
+    let behind_of_one = last.filter(|(no, _)| filter.orders.len() == 1 && is_of(*no));
+    // One that is not registered yet has no number by which it could be looked up.
+    let all_are_known = !named.is_empty() && named.len() == filter.orders.len();
+    let interest = if all_are_known { StreamInterest::Named(named) } else { StreamInterest::All };
     let word = last.map(|(no, number)| format!("{no}.{number}"));
-    let of_one = filter.orders.len() == 1;
     let settings = intake.host.settings();
     let all = settings.intake.max_streams;
     let most = Most { all, of_one: (all * settings.intake.client_share_percentage / 100).max(1) };
-    let joined = intake.streams.join(peer.client(), filter.clone(), nos.clone(), word.as_deref(), most);
+    let joined = intake.streams.join(peer.client(), filter.clone(), interest, word.as_deref(), most);
     let Joined { receiver, missed } = joined.map_err(|full| full_of(full, most))?;
     let mut first: VecDeque<StreamMessage> = VecDeque::new();
     let mut behind = None;
-    if let Some((no, number)) = last {
-        if of_one && nos.contains(&no) {
-            let since = FollowedOrder { no: OrderNo(no), sent: number };
-            let events = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
-            behind = Some(events.last().map_or(number, |event| event.number));
-            first.extend(
-                events
-                    .into_iter()
-                    .filter(|event| filter.takes(event))
-                    .map(Arc::new)
-                    .map(StreamMessage::Event),
-            );
-        } else if let Some(missed) = missed {
-            first.extend(missed.into_iter().map(StreamMessage::Event));
-        } else {
-            let reason = "this node does not know any more what came behind that event".to_owned();
-            first.push_back(StreamMessage::Lagged(StreamLagged { reason, missed: None }));
-        }
+    if let Some((no, number)) = behind_of_one {
+        let since = FollowedOrder { no: OrderNo(no), sent: number };
+        let events = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
+        behind = Some(events.last().map_or(number, |event| event.number));
+        let taken = events.into_iter().filter(|event| filter.takes(event));
+        first.extend(taken.map(Arc::new).map(StreamMessage::Event));
+    } else if let Some(missed) = missed {
+        first.extend(missed.into_iter().map(StreamMessage::Event));
+    } else if last.is_some() {
+        let reason = "this node does not know any more what came behind that event".to_owned();
+        first.push_back(StreamMessage::Lagged(StreamLagged { reason, missed: None }));
     }
     let following = Following {
         first,

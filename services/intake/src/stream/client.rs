@@ -8,6 +8,8 @@ use pagurus_runtime::ClientAddress as Address;
 use pagurus_wire::stream::{StreamLagged, StreamedEvent};
 use tokio::sync::mpsc::{self, error::TrySendError};
 
+use super::coverage::StreamInterest;
+
 /// Events that wait for one client. They are shared between clients, so that a full buffer costs pointers.
 const BUFFER: usize = 1000;
 
@@ -67,7 +69,7 @@ pub(super) struct StreamClient {
     /// Time of the last event that it was handed, or of its coming.
     heard_at: Instant,
     filter: StreamFilter,
-    numbers: Vec<i64>,
+    interest: StreamInterest,
     sender: mpsc::Sender<StreamMessage>,
     /// Events that were left out since the last one that it got.
     missed: u64,
@@ -79,10 +81,10 @@ impl StreamClient {
     pub fn new(
         address: Address,
         filter: StreamFilter,
-        numbers: Vec<i64>,
+        interest: StreamInterest,
     ) -> (Self, mpsc::Receiver<StreamMessage>) {
         let (sender, receiver) = mpsc::channel(BUFFER);
-        (Self { address, heard_at: Instant::now(), filter, numbers, sender, missed: 0, gap: None }, receiver)
+        (Self { address, heard_at: Instant::now(), filter, interest, sender, missed: 0, gap: None }, receiver)
     }
 
     pub const fn address(&self) -> Address {
@@ -104,9 +106,9 @@ impl StreamClient {
         !self.sender.is_closed()
     }
 
-    /// Returns the numbers of the orders that it names.
-    pub fn numbers(&self) -> impl Iterator<Item = i64> + '_ {
-        self.numbers.iter().copied()
+    /// Returns the orders whose events it may take.
+    pub const fn interest(&self) -> &StreamInterest {
+        &self.interest
     }
 
     pub fn takes(&self, event: &StreamedEvent) -> bool {
@@ -210,7 +212,7 @@ mod tests {
         let (mut client, mut receiver) = StreamClient::new(
             pagurus_runtime::Peer(([10, 0, 0, 1], 1).into()).client(),
             StreamFilter::within(AccessScope::WHOLE),
-            Vec::new(),
+            StreamInterest::All,
         );
         let number = |place: usize| i32::try_from(place).unwrap();
         for place in 0..BUFFER + 3 {

@@ -11,6 +11,8 @@ use pagurus_view::Views;
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;
 
+use super::coverage::{CoverageChange, Covered};
+
 /// Largest number of orders of one look: those that clients name wait for no more than these.
 const ORDERS: usize = 250;
 /// Largest number of orders that wait for a look; with more, nobody would ever catch up.
@@ -38,6 +40,7 @@ pub(super) enum Urgency {
 
 /// Orders of which something is new, and the last event sent of each.
 pub(super) struct Follower {
+    covered: Covered,
     changed: BTreeSet<i64>,
     sent: HashMap<i64, i32>,
     since: Timestamp,
@@ -55,6 +58,7 @@ pub(super) struct Follower {
 impl Follower {
     pub fn new() -> Self {
         Self {
+            covered: Covered::default(),
             changed: BTreeSet::new(),
             sent: HashMap::new(),
             since: back_from_now(),
@@ -66,15 +70,36 @@ impl Follower {
         }
     }
 
-    /// Takes down the orders that a message of news is about.
+    /// Looks up other orders from now on.
+    pub fn adopt(&mut self, change: CoverageChange) {
+        let CoverageChange { covered, all_began, began } = change;
+        if all_began {
+            // What happened to the others so far was not followed.
+            self.sent.retain(|no, _| covered.named.contains(no));
+            self.since = back_from_now();
+        }
+        for order in began {
+            let sent = self.sent.entry(order.no.0).or_default();
+            *sent = order.sent.max(*sent);
+            // It may have changed since a client named it.
+            self.changed.insert(order.no.0);
+        }
+        self.changed.retain(|no| covered.has(*no));
+        self.covered = covered;
+    }
+
+    /// Takes down the orders that a message of news is about, as far as they are looked up.
     pub fn hear(&mut self, metrics: &Metrics, key: &str, body: &[u8]) {
+        let covered = &self.covered;
+        let mut note =
+            |nos: &mut dyn Iterator<Item = i64>| self.changed.extend(nos.filter(|no| covered.has(*no)));
         if key == news::ORDERS {
             let message: Option<OrdersNews> = runtime_news::read(metrics, "orders", body);
-            self.changed.extend(message.into_iter().flat_map(|message| message.changed));
+            note(&mut message.into_iter().flat_map(|message| message.changed));
         } else if let Some(News { ready, ended, left, .. }) = runtime_news::read(metrics, "news", body) {
-            self.changed.extend(ready.iter().map(|one| one.no));
-            self.changed.extend(ended.iter().map(|one| one.no));
-            self.changed.extend(left.iter().map(|one| one.no));
+            note(&mut ready.iter().map(|one| one.no));
+            note(&mut ended.iter().map(|one| one.no));
+            note(&mut left.iter().map(|one| one.no));
         }
         if self.changed.len() > MOST_WAITING {
             self.changed.clear();
@@ -83,12 +108,12 @@ impl Follower {
     }
 
     /// Urgency of the next look.
-    pub fn urgency(&self, named: &BTreeSet<i64>) -> Urgency {
+    pub fn urgency(&self) -> Urgency {
         if self.has_failed || (self.changed.is_empty() && !self.is_flooded) {
             Urgency::None
         } else if self.changed.len() > ORDERS {
             Urgency::Behind
-        } else if named.iter().any(|no| self.changed.contains(no)) {
+        } else if self.covered.named.iter().any(|no| self.changed.contains(no)) {
             Urgency::Named
         } else {
             Urgency::Usual
@@ -105,19 +130,20 @@ impl Follower {
         came_back.then_some("the message broker was away, and news of that time is lost")
     }
 
-    /// Looks at these orders from time to time, whatever is heard.
-    pub fn look_again_at(&mut self, named: &BTreeSet<i64>) {
+    /// Looks at named orders from time to time, whatever is heard.
+    pub fn look_again(&mut self) {
         if self.named_at.elapsed() >= NAMED_EVERY {
             self.named_at = Instant::now();
-            self.changed.extend(named);
+            self.changed.extend(&self.covered.named);
         }
     }
 
     /// Takes the orders of the next look: every other time those that clients name alone, so that neither they nor the others wait
     /// for long.
-    fn next(&mut self, named: &BTreeSet<i64>) -> Vec<i64> {
+    fn next(&mut self) -> Vec<i64> {
         if !std::mem::take(&mut self.was_of_named) {
-            let nos: Vec<i64> = named.intersection(&self.changed).copied().take(ORDERS).collect();
+            let nos: Vec<i64> =
+                self.covered.named.intersection(&self.changed).copied().take(ORDERS).collect();
             self.was_of_named = !nos.is_empty();
             if self.was_of_named {
                 return nos;
@@ -128,8 +154,8 @@ impl Follower {
 
     /// Returns the events of the next orders, those that clients name before all others; none while the database is away, and then
     /// they are looked at again.
-    pub async fn look(&mut self, views: &Views, named: &BTreeSet<i64>) -> Vec<StreamedEvent> {
-        let nos = self.next(named);
+    pub async fn look(&mut self, views: &Views) -> Vec<StreamedEvent> {
+        let nos = self.next();
         if nos.is_empty() {
             return Vec::new();
         }
@@ -175,6 +201,7 @@ mod tests {
     fn http_news_names_the_orders_to_look_at_and_a_flood_is_reported() {
         let metrics = Metrics::new(Role::Intake);
         let mut follower = Follower::new();
+        follower.covered.all = true;
         follower.hear(
             &metrics,
             news::DISPATCH,
@@ -193,27 +220,54 @@ mod tests {
     #[test]
     fn ui_2_orders_that_clients_name_come_first_and_keep_no_others_waiting() {
         let mut follower = Follower::new();
-        let (none, named) = (BTreeSet::new(), BTreeSet::from([700, 900, 5000]));
-        assert_eq!(follower.urgency(&named), Urgency::None);
+        follower.covered = Covered { all: true, named: BTreeSet::new() };
+        assert_eq!(follower.urgency(), Urgency::None);
         follower.changed.extend([7, 900]);
-        assert_eq!((follower.urgency(&none), follower.urgency(&named)), (Urgency::Usual, Urgency::Named));
+        assert_eq!(follower.urgency(), Urgency::Usual);
+        follower.covered.named = BTreeSet::from([700, 900, 5000]);
+        assert_eq!(follower.urgency(), Urgency::Named);
         follower.changed.extend(0..800);
-        assert_eq!(follower.urgency(&named), Urgency::Behind);
-        assert_eq!(follower.next(&named), [700, 900]);
-        let others = follower.next(&named);
+        assert_eq!(follower.urgency(), Urgency::Behind);
+        assert_eq!(follower.next(), [700, 900]);
+        let others = follower.next();
         assert_eq!(
             (others.len(), others[0]),
             (ORDERS, 0),
             "the named ones have not been looked at, and wait a turn"
         );
-        assert_eq!(follower.next(&named), [700, 900]);
-        assert_eq!(follower.next(&none).len(), ORDERS);
+        assert_eq!(follower.next(), [700, 900]);
+        follower.covered.named.clear();
+        assert_eq!(follower.next().len(), ORDERS);
         follower.has_failed = true;
         assert_eq!(
-            follower.urgency(&named),
+            follower.urgency(),
             Urgency::None,
             "a database that does not answer is not asked again and again"
         );
+    }
+
+    #[test]
+    fn ui_2_news_of_orders_that_nobody_wants_is_not_looked_up() {
+        let metrics = Metrics::new(Role::Intake);
+        let mut follower = Follower::new();
+        follower.sent.extend([(3, 9), (4, 2)]);
+        let began = vec![3, 5].into_iter().map(|no| FollowedOrder { no: OrderNo(no), sent: 6 }).collect();
+        let covered = Covered { all: false, named: BTreeSet::from([3, 5]) };
+        follower.adopt(CoverageChange { covered, all_began: false, began });
+        assert_eq!(follower.next(), [3, 5], "each may have changed since it was named");
+        assert_eq!((follower.sent[&3], follower.sent[&5]), (9, 6));
+        follower.changed.clear();
+        follower.hear(&metrics, news::ORDERS, br#"{"changed": [4, 5]}"#);
+        assert_eq!(follower.changed, BTreeSet::from([5]));
+        let covered = Covered { all: true, named: BTreeSet::from([3]) };
+        follower.adopt(CoverageChange { covered, all_began: true, began: Vec::new() });
+        assert_eq!(
+            follower.sent,
+            HashMap::from([(3, 9)]),
+            "what happened to the others so far was not followed"
+        );
+        follower.hear(&metrics, news::ORDERS, br#"{"changed": [4]}"#);
+        assert_eq!(follower.changed, BTreeSet::from([4, 5]));
     }
 
     #[test]

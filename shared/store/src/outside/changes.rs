@@ -26,7 +26,7 @@ statements! {
                 WHERE order_no = ANY(ARRAY[t.no]) AND number >= t.sent AND (t.sent > 0 OR at >= $3)
                 ORDER BY number LIMIT $4) AS h ON true
          ORDER BY h.at NULLS FIRST, o.no, h.number");
-    NUMBERS = "SELECT no, id FROM orders WHERE id = ANY($1::text[])";
+    FOLLOWED = "SELECT no, events FROM orders WHERE id = ANY($1::text[])";
 }
 
 /// An order that somebody follows.
@@ -104,8 +104,8 @@ fn read(row: &tokio_postgres::Row) -> Result<OrderChange> {
     })
 }
 
-/// Our numbers of these orders, as far as they are registered.
-pub async fn numbers(client: &Client, ids: &[String]) -> Result<Vec<(OrderNo, String)>> {
-    let rows = client.query(&client.prepare_cached(NUMBERS).await?, &[&ids]).await?;
-    Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"))).collect())
+/// These orders, as far as they are registered, each with the number of its last event.
+pub async fn followed(client: &Client, ids: &[String]) -> Result<Vec<FollowedOrder>> {
+    let rows = client.query(&client.prepare_cached(FOLLOWED).await?, &[&ids]).await?;
+    Ok(rows.iter().map(|row| FollowedOrder { no: OrderNo(row.get("no")), sent: row.get("events") }).collect())
 }

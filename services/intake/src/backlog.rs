@@ -11,7 +11,9 @@ use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::node::chain;
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::trouble::store_problem;
+use pagurus_store::Error;
 use pagurus_store::hot::queues;
+use pagurus_store::outside::orders;
 use pagurus_store::upkeep::flows;
 use pagurus_wire::problem::{Problem, Type};
 
@@ -54,29 +56,44 @@ impl BackgroundTask for Backlog {
 }
 
 impl Backlog {
-    /// Refuses an order of a flow or queue that has too many waiting.
+    /// Refuses an order of a flow or queue that has too many waiting. One that is registered already is no further one: it gets
+    /// its usual answer.
     pub async fn check(&self, host: &Host, request: &Request, queue: Option<&str>) -> Result<(), Problem> {
+        let failed = |error| store_problem(host, "backlog", &error);
+        let Some((by, detail)) = self.full(host, request, queue).await.map_err(failed)? else {
+            return Ok(());
+        };
+        let known = async { orders::known(&host.store.api().await?, &[request.id.as_str()]).await };
+        if known.await.map_err(failed)?.contains_key(&request.id) {
+            return Ok(());
+        }
+        host.metrics.count(Count::BacklogRefused, by, 1);
+        Err(Problem::new(Type::Busy, detail))
+    }
+
+    /// Returns what is full: `flow` or `queue`, and a sentence about it.
+    async fn full(
+        &self,
+        host: &Host,
+        request: &Request,
+        queue: Option<&str>,
+    ) -> Result<Option<(&'static str, String)>, Error> {
         let settings = host.settings();
         if let Some(bound) = settings.distribution.max_backlog_of_flow
             && let Some((flow, waiting)) = self.full_flow(&settings.distribution.flow_attributes, request)
         {
-            host.metrics.count(Count::BacklogRefused, "flow", 1);
             let detail = format!(
                 "{waiting} stages of the flow `{flow}` wait to run, and the limit is {bound}; send the order later"
             );
-            return Err(Problem::new(Type::Busy, detail));
+            return Ok(Some(("flow", detail)));
         }
         let (Some(bound), Some(queue)) = (settings.distribution.max_backlog_of_queue, queue) else {
-            return Ok(());
+            return Ok(None);
         };
-        let full = async { queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await };
-        if full.await.map_err(|error| store_problem(host, "backlog", &error))? {
-            host.metrics.count(Count::BacklogRefused, "queue", 1);
-            let detail =
-                format!("the queue `{queue}` has reached its limit of {bound} orders; send the order later");
-            return Err(Problem::new(Type::Busy, detail));
-        }
-        Ok(())
+        let is_full = queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await?;
+        let detail =
+            || format!("the queue `{queue}` has reached its limit of {bound} orders; send the order later");
+        Ok(is_full.then(|| ("queue", detail())))
     }
 
     fn full_flow(&self, attributes: &[String], request: &Request) -> Option<(String, i64)> {

@@ -23,11 +23,21 @@ async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_
     for n in 0..5 {
         engine.accepted(json!({"id": format!("p{n}"), "scenario": "piled"})).await;
     }
+    // Each is a new order: one that is registered already is not refused.
+    let mut more = 0;
     until("the API refuses more of the flow", PATIENCE, async || {
-        let answer = engine.submit(&json!({"id": "more", "scenario": "piled"})).await;
+        more += 1;
+        let answer = engine.submit(&json!({"id": format!("more{more}"), "scenario": "piled"})).await;
         answer.status == 429 && answer.body["detail"].as_str().unwrap().contains("the flow `piled`")
     })
     .await;
+    // What is registered already is no further order, and a repeat of it must not seem to be refused.
+    let repeated = engine.submit(&json!({"id": "p0", "scenario": "piled"})).await;
+    assert_eq!((repeated.status, &repeated.body["status"]), (200, &json!("duplicate")), "{repeated:?}");
+    let other = json!({"id": "p0", "scenario": "piled", "params": {"other": 1}});
+    assert_eq!(engine.submit(&other).await.status, 409);
+    let dry = engine.post("/v1/orders?dryRun=true", &json!({"id": "p0", "scenario": "piled"})).await.unwrap();
+    assert_eq!(dry.body["status"], "duplicate", "{dry:?}");
     // A message is taken all the same: refused, it would be lost.
     let amqp = engine.env().amqp().await.unwrap();
     let message = json!({"id": "by-message", "scenario": "piled"});
@@ -44,6 +54,7 @@ async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_
     }
     let refused = engine.submit(&member(3)).await;
     assert_eq!(refused.status, 429, "{refused:?}");
+    assert_eq!(engine.submit(&member(0)).await.body["status"], "duplicate");
 
     resume(&engine, json!({"keyword": "piled"})).await;
     until("the API takes them again", PATIENCE, async || {

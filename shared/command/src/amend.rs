@@ -25,7 +25,7 @@ use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::request::RequestKey;
+use crate::request::{RequestKey, fault};
 use crate::tries::Tries;
 use crate::{Commands, caused, changed_params, refused, stored_snapshot};
 
@@ -143,12 +143,7 @@ impl Commands {
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
         let groups = &settings.activation.groups;
-        let has_slept_out = order.status == Status::Sleep && order.place != Place::Due;
-        if has_slept_out && matches!(asked.start_at, Some(Some(_))) {
-            let message = "the order has slept out and waits for its turn: its time cannot be moved any more";
-            return Ok(Err(Problem::new(Type::Refused, message).with_status(order.status)));
-        }
-        let planned = checked.and_then(|allowed| starts(allowed, &asked, waits, groups).map_err(refused));
+        let planned = checked.and_then(|allowed| planned(allowed, &asked, waits, groups));
         let (allowed, starts) = match planned {
             Ok(planned) => planned,
             Err(problem) => {
@@ -239,6 +234,29 @@ async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Op
         rest.until = at;
     }
     Ok(Some(snapshot.to_value().to_string()))
+}
+
+/// The effect of another start time, unless the order has slept out, or could only miss its start deadline (ORD-17).
+fn planned<'a>(
+    updated: Allowed<'a>,
+    asked: &Update,
+    waits: bool,
+    groups: &AgeGroups,
+) -> Result<(Allowed<'a>, Starts), Problem> {
+    let order = updated.order();
+    let is_asleep = order.status == Status::Sleep;
+    let start_at = asked.start_at.flatten();
+    if is_asleep && order.place != Place::Due && start_at.is_some() {
+        let message = "the order has slept out and waits for its turn: its time cannot be moved any more";
+        return Err(Problem::new(Type::Refused, message).with_status(order.status));
+    }
+    let deadline =
+        order.start_deadline.filter(|deadline| !is_asleep && start_at.is_some_and(|at| at > *deadline));
+    let planned = starts(updated, asked, waits, groups).map_err(refused)?;
+    let Some(deadline) = deadline else { return Ok(planned) };
+    let message = format!("lies behind the start deadline, {deadline}: the order could only miss it");
+    let hint = "choose a time before the deadline, or cancel the order and register another one";
+    Err(invalid(&[fault("/lifecycle/startAt", message).hint(hint)]))
 }
 
 /// The effect of another start time: a later one postpones, one in the past starts what waits for its

@@ -6,7 +6,7 @@ use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, call, until};
+use crate::installation::{Installation, LOG, PATIENCE, call, until};
 
 /// A reservation, an entry point, and a state that asks and waits.
 const STANDS: &str = r#"params: {type: object, properties: {bad: {type: boolean}}}
@@ -75,6 +75,35 @@ async fn ord_22_ord_23_err_11_a_repeat_goes_back_to_where_the_operator_let_the_o
     assert_eq!(engine.act("a", "restart", &json!({"params": {}})).await.status, 200);
     engine.reach("a", "fail").await;
     assert_eq!(paths(&engine)[..2], ["/reserve", "/ask"], "and it begins there again");
+}
+
+#[tokio::test]
+async fn ord_17_an_order_is_not_postponed_behind_its_latest_start() {
+    let engine =
+        Installation::only("ord_17_later", &[Role::Intake, Role::Dispatcher, Role::Activator], &[]).await;
+    engine.actions("quick", LOG).await;
+    let now = jiff::Timestamp::now();
+    let after =
+        |minutes: i64| json!({"startAt": (now + jiff::SignedDuration::from_mins(minutes)).to_string()});
+    let bounded = json!({"periodToStart": 3600});
+    let waits = json!({"periodToStart": 3600, "after": [{"order": "first", "states": ["done"]}]});
+    engine.accepted(json!({"id": "first", "scenario": "quick", "lifecycle": after(600)})).await;
+    engine.accepted(json!({"id": "ready", "scenario": "quick", "lifecycle": bounded})).await;
+    engine.accepted(json!({"id": "waits", "scenario": "quick", "lifecycle": waits})).await;
+    let patch = async |id: &str, body: Value| engine.patch(&format!("/v1/orders/{id}"), &body).await.unwrap();
+    for id in ["ready", "waits"] {
+        let refused = patch(id, json!({"lifecycle": after(90)})).await;
+        assert_eq!(
+            (refused.status, &refused.body["pointer"]),
+            (422, &json!("/lifecycle/startAt")),
+            "{refused:?}"
+        );
+        let answer = patch(id, json!({"lifecycle": after(30)})).await;
+        assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
+        let refused = patch(id, json!({"lifecycle": after(90)})).await;
+        assert_eq!(refused.status, 422, "a second time, too: {refused:?}");
+    }
+    assert_eq!(patch("first", json!({"lifecycle": after(900)})).await.status, 200, "it has no deadline");
 }
 
 #[tokio::test]

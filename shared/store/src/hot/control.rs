@@ -25,8 +25,8 @@ statements! {
     LOCK_ORDERS = "
         SELECT o.no, o.id, o.scenario, o.mode, o.queue, o.transaction_id, o.notify, o.answers, o.labels::text AS labels, o.trace, o.status, o.scenario_status,
                o.step, o.entry_point, o.life, o.attempt, o.created_at, o.started_at, o.stages, o.retries, o.result, o.message, now() AS now,
-               s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.priority,
-               o.error_class
+               s.name AS scenario_name, s.version AS scenario_version, o.start_period, o.awaited, o.start_at, o.start_deadline,
+               o.priority, o.error_class
           FROM orders o JOIN scenarios s ON s.no = o.scenario
          WHERE o.no = ANY($1::bigint[]) ORDER BY o.no FOR UPDATE OF o";
     LOCK_DUE = "SELECT order_no FROM due WHERE order_no = ANY($1::bigint[]) ORDER BY order_no FOR UPDATE";
@@ -86,6 +86,8 @@ pub struct Locked {
     pub awaited: bool,
     /// Not before.
     pub start_at: Option<Timestamp>,
+    /// Latest start.
+    pub start_deadline: Option<Timestamp>,
     /// Urgency.
     pub priority: Priority,
     /// Class of the error, of this life's last stage or its end.
@@ -271,6 +273,7 @@ fn read_locked(row: &Row, places: (Option<&Row>, Option<&Row>, bool)) -> Result<
         start_period: row.get("start_period"),
         awaited: row.get("awaited"),
         start_at: row.get("start_at"),
+        start_deadline: row.get("start_deadline"),
         priority: word(row, "priority", "orders.priority")?,
         error_class: row.get("error_class"),
         now: row.get("now"),

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest 417f8d4d2e668937)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V15__keyed_shifts.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest c82ed747907aa72f)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -896,6 +896,8 @@ CREATE TABLE shifts (
     made_by text NOT NULL,
     made_at timestamp with time zone DEFAULT now() NOT NULL,
     undone_at timestamp with time zone,
+    key text,
+    asked text,
     CONSTRAINT shifts_seconds_check CHECK ((seconds > (0)::double precision))
 );
 
@@ -1212,6 +1214,9 @@ ALTER TABLE ONLY sessions
 
 ALTER TABLE ONLY shifted
     ADD CONSTRAINT shifted_pkey PRIMARY KEY (shift, order_no);
+
+ALTER TABLE ONLY shifts
+    ADD CONSTRAINT shifts_key_key UNIQUE (key);
 
 ALTER TABLE ONLY shifts
     ADD CONSTRAINT shifts_pkey PRIMARY KEY (no);

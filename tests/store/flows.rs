@@ -96,7 +96,7 @@ async fn dsp_16_the_orders_of_a_window_are_moved_by_one_node_at_a_time_and_by_on
     let mut noted = Vec::new();
     for (node, expected) in [("a", true), ("b", false)] {
         let tx = client.transaction().await.unwrap();
-        let shift = shift::begin(&tx, &begun, "{}").await.unwrap();
+        let shift = shift::begin(&tx, &begun, "{}", None).await.unwrap().no;
         assert_eq!(windows::note_shift(&tx, no, occurrence, shift, hold(node)).await.unwrap(), expected);
         tx.commit().await.unwrap();
         noted.push(shift);

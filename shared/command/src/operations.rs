@@ -123,7 +123,7 @@ impl Commands {
                     window,
                     reason: new.reason.to_owned(),
                 };
-                let no = shift::begin(&tx, &shift, new.by).await?;
+                let no = shift::begin(&tx, &shift, new.by, None).await?.no;
                 operations::set_shift(&tx, made.no, no).await?;
             }
             let subject = made.no.to_string();

@@ -176,11 +176,16 @@ impl RequestKey {
         if detail["request"].as_str().is_none_or(|digest| digest == self.digest) {
             return Ok(());
         }
+        Err(self.misused(&format!(" at {}", before.at)))
+    }
+
+    /// The problem of a key that was used for another request; `when` says when, with a space before it.
+    pub(crate) fn misused(&self, when: &str) -> Problem {
         let message = format!(
-            "the key `{}` was used at {} for a request with another content; a new request needs a new key",
-            self.name, before.at
+            "the key `{}` was used{when} for a request with another content; a new request needs a new key",
+            self.name
         );
-        Err(Problem::new(Type::Invalid, message))
+        Problem::new(Type::Invalid, message)
     }
 
     /// The key of a request with this body; none where the client gave none.

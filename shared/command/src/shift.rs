@@ -23,13 +23,14 @@ use pagurus_store::hot::history::NewEvent;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::outside::amend;
 use pagurus_store::upkeep::shift;
-use pagurus_store::upkeep::shift::{DueOrder, DueWalk, Shift, Window};
+use pagurus_store::upkeep::shift::{BegunShift, DueOrder, DueWalk, Shift, ShiftKey, Window};
 use pagurus_store::upkeep::stops::{self, ShiftingStop};
 use pagurus_store::{Error, Tx};
 use pagurus_wire::flows::{ShiftOutcome, ShiftRequest};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::json;
 
+use crate::request::RequestKey;
 use crate::texts::{MAX_TEXT, checked};
 use crate::{Commands, caused, read_snapshot};
 
@@ -54,14 +55,22 @@ struct Batch<'a> {
     by: &'a Principal,
 }
 
-/// Begins a shift; its number.
-async fn begin(tx: &Tx<'_>, shift: &Shift, by: &Principal) -> Result<i64, Error> {
-    let no = shift::begin(tx, shift, &by.to_value().to_string()).await?;
-    AuditEntry::new("shift", (AuditKind::Flow, &shift.keyword), by, Some(&shift.reason))
-        .with(&json!({"shift": no, "seconds": shift.distance.as_secs()}))
-        .record(tx)
-        .await?;
-    Ok(no)
+/// Begins a shift, or finds the one that a request of the same key has begun.
+async fn begin(
+    tx: &Tx<'_>,
+    shift: &Shift,
+    by: &Principal,
+    key: Option<&RequestKey>,
+) -> Result<BegunShift, Error> {
+    let key = key.map(|key| ShiftKey { name: &key.name, digest: &key.digest });
+    let begun = shift::begin(tx, shift, &by.to_value().to_string(), key).await?;
+    if begun.is_new {
+        AuditEntry::new("shift", (AuditKind::Flow, &shift.keyword), by, Some(&shift.reason))
+            .with(&json!({"shift": begun.no, "seconds": shift.distance.as_secs()}))
+            .record(tx)
+            .await?;
+    }
+    Ok(begun)
 }
 
 /// Begins the shift of a stop that is made in this transaction, or finds the one that it has: the request was repeated.
@@ -74,17 +83,22 @@ pub(crate) async fn begin_for_stop(
     if let Some(known) = stops::shift_of(tx, stop).await? {
         return Ok(known);
     }
-    let no = begin(tx, shift, by).await?;
+    let no = begin(tx, shift, by, None).await?.no;
     stops::note_shift(tx, stop, no).await?;
     Ok(no)
 }
 
 impl Commands {
-    /// Moves orders of some flows, goes on with a shift, or undoes one.
+    /// Moves orders of some flows, once for each key; goes on with a shift, or undoes one.
     ///
     /// # Errors
     /// The problem to answer with.
-    pub async fn shift_orders(&self, asked: &ShiftRequest, by: &Principal) -> Result<ShiftOutcome, Problem> {
+    pub async fn shift_orders(
+        &self,
+        asked: &ShiftRequest,
+        by: &Principal,
+        key: Option<&RequestKey>,
+    ) -> Result<ShiftOutcome, Problem> {
         match (&asked.flow, &asked.by, asked.go_on, asked.undo) {
             (Some(flow), Some(distance), None, None) => {
                 checked("flow", flow, MAX_TEXT)?;
@@ -99,7 +113,7 @@ impl Commands {
                     return self.count_in(flow, window).await;
                 }
                 let reason = asked.reason.clone();
-                self.begin_shift(Shift { keyword: flow.clone(), distance, window, reason }, by).await
+                self.begin_shift(Shift { keyword: flow.clone(), distance, window, reason }, by, key).await
             }
             (None, None, Some(no), None) => {
                 let found = self.found_shift(no).await?;
@@ -142,16 +156,32 @@ impl Commands {
         Ok(ShiftOutcome { orders, ..ShiftOutcome::default() })
     }
 
-    async fn begin_shift(&self, shift: Shift, by: &Principal) -> Result<ShiftOutcome, Problem> {
+    async fn begin_shift(
+        &self,
+        shift: Shift,
+        by: &Principal,
+        key: Option<&RequestKey>,
+    ) -> Result<ShiftOutcome, Problem> {
         let begun = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;
-            let no = begin(&tx, &shift, by).await?;
+            let begun = begin(&tx, &shift, by, key).await?;
             tx.commit().await?;
-            Ok(no)
+            Ok(begun)
         };
-        let no = begun.await.map_err(self.failed("shift"))?;
-        self.move_for_request(no, &shift, by).await
+        let BegunShift { no, is_new, asked } = begun.await.map_err(self.failed("shift"))?;
+        if is_new {
+            return self.move_for_request(no, &shift, by).await;
+        }
+        if let Some(key) = key.filter(|key| asked.as_deref() != Some(key.digest.as_str())) {
+            return Err(key.misused(""));
+        }
+        // A repeat, whose answer was lost: what the first request moved is moved already.
+        let shift = self.found_shift(no).await?;
+        let before = async { shift::count_moved(&self.host.store.operations().await?, no).await };
+        let before = before.await.map_err(self.failed("shift"))?;
+        let outcome = self.move_for_request(no, &shift, by).await?;
+        Ok(ShiftOutcome { orders: before + outcome.orders, ..outcome })
     }
 
     /// Goes on with a shift for as long as a request may take.

@@ -250,7 +250,7 @@ impl Commands {
             return Ok(None);
         }
         let tx = client.transaction().await?;
-        let begun = shift::begin(&tx, shift, &by.to_value().to_string()).await?;
+        let begun = shift::begin(&tx, shift, &by.to_value().to_string(), None).await?.no;
         if !windows::note_shift(&tx, no, occurrence, begun, hold).await? {
             return Ok(None);
         }

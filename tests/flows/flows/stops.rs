@@ -152,6 +152,39 @@ async fn dsp_11_a_shift_moves_what_waits_with_all_its_deadlines_and_can_be_undon
     assert_eq!(engine.post("/v1/flows/shift", &undo).await.unwrap().status, 404);
 }
 
+#[tokio::test]
+async fn dsp_11_a_shift_that_is_asked_for_twice_under_one_key_moves_once() {
+    let engine = Installation::configured("dsp_11_key", HOURLY).await;
+    engine.world().program(Program::at("/down").fail(100, 503));
+    engine.actions("retries", &call("/down")).await;
+    engine.run(json!({"id": "r", "scenario": "retries"}), "retry").await;
+    let due = async || {
+        let order = engine.order("r").await.unwrap();
+        order["dueAt"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
+    };
+    let before = due().await;
+    let shift = async |by: &str, key: &str| {
+        let body = json!({"flow": "retries", "by": by, "reason": "works"});
+        let request = engine.env().http().post(format!("{}/v1/flows/shift", engine.base()));
+        let answer = request.header("idempotency-key", key).json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
+    };
+    let (_, first) = shift("3h", "once").await;
+    let (status, again) = shift("3h", "once").await;
+    assert_eq!((status, &again, &again["orders"]), (200, &first, &json!(1)), "the answer may have been lost");
+    assert_eq!(due().await.duration_since(before), jiff::SignedDuration::from_hours(3));
+    let (status, misused) = shift("4h", "once").await;
+    assert_eq!(status, 422, "{misused}");
+    let (_, second) = shift("3h", "twice").await;
+    assert_ne!(second["shift"], first["shift"]);
+    assert_eq!(due().await.duration_since(before), jiff::SignedDuration::from_hours(6));
+    let undo = json!({"undo": first["shift"], "reason": "earlier"});
+    engine.post("/v1/flows/shift", &undo).await.unwrap().success().unwrap();
+    assert_eq!(shift("3h", "once").await.0, 404, "it was undone");
+    let audit = engine.get("/v1/audit?action=shift").await.unwrap().success().unwrap();
+    assert_eq!(audit["items"].as_array().unwrap().len(), 2, "{audit}");
+}
+
 // A stop for a time moves only what would be due in it.
 #[tokio::test]
 async fn dsp_11_planned_works_move_what_is_due_meanwhile_behind_their_end() {

@@ -2,7 +2,9 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::routing::get;
+use pagurus_command::request::RequestKey;
 use pagurus_domain::access::AccessRole;
 use pagurus_domain::flow::SystemOrder;
 use pagurus_view::{DecisionsQuery, FlowsQuery, StopsQuery, SystemsQuery};
@@ -13,11 +15,13 @@ use pagurus_wire::flows::{
     StopRequest, StopView, SystemOrderRequest, SystemView,
 };
 use pagurus_wire::order::Page;
+use serde_json::json;
 
 use super::HttpResult;
 use super::body::Sent;
 use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
+use super::idempotency::key_of;
 use super::query::{Path, Query};
 use super::what_if;
 use crate::Intake;
@@ -42,7 +46,7 @@ pub(super) fn routes(table: Table) -> Table {
         )
         .post("/v1/flows/stop", stop, operator("Stops every flow whose name contains a keyword."))
         .post("/v1/flows/resume", resume, operator("Lifts stops."))
-        .post("/v1/flows/shift", shift, operator("Moves in time what waits or retries."))
+        .post("/v1/flows/shift", shift, operator("Moves in time what waits or retries.").key())
         // Flows may have these names.
         .also("/v1/flows/stop", "/v1/flows/{flow}", AccessRole::Viewer, get(show_named_stop))
         .also("/v1/flows/resume", "/v1/flows/{flow}", AccessRole::Viewer, get(show_named_resume))
@@ -140,9 +144,11 @@ async fn resume(
 async fn shift(
     State(intake): State<Intake>,
     Caller(by): Caller,
+    headers: HeaderMap,
     Sent(asked): Sent<ShiftRequest>,
 ) -> HttpResult<Json<ShiftOutcome>> {
-    Ok(Json(intake.commands.shift_orders(&asked, &by).await?))
+    let key = RequestKey::read(key_of(&headers)?, &json!(asked))?;
+    Ok(Json(intake.commands.shift_orders(&asked, &by, key.as_ref()).await?))
 }
 
 /// `GET /v1/systems`

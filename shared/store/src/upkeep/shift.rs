@@ -28,8 +28,10 @@ statements! {
             SELECT l.order_no FROM deadlines l JOIN orders o ON o.no = ANY(ARRAY[l.order_no])
              WHERE $5 AND l.at >= $2 AND l.at < $3 AND strpos(o.flow, $4) > 0) AS concerned";
     BEGIN = "
-        INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by)
-        VALUES ($1, $2, $3, $4, $5, $6) RETURNING no";
+        INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by, key, asked)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked";
+    MOVED = "SELECT count(*) AS orders FROM shifted WHERE shift = $1";
     // In the order of the index, so that rows of other flows are passed once.
     NEXT_DUE = "
         SELECT d.order_no, d.due_at FROM due d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
@@ -144,14 +146,47 @@ pub async fn count(client: &Client, keyword: &str, window: Window) -> Result<u64
     Ok(saturated::<u64>(row.get::<_, i64>("orders")))
 }
 
-/// Begins a shift; its number.
-pub async fn begin(on: &impl Connection, shift: &Shift, by: &str) -> Result<i64> {
+/// The client's name for the request of a shift, with the digest of what it asks.
+#[derive(Clone, Copy, Debug)]
+pub struct ShiftKey<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The digest.
+    pub digest: &'a str,
+}
+
+/// A shift that was begun now, or before by a request of the same key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BegunShift {
+    /// Number.
+    pub no: i64,
+    /// False where a request of the same key had begun it before.
+    pub is_new: bool,
+    /// Digest of what the key was used for.
+    pub asked: Option<String>,
+}
+
+/// Begins a shift, or finds the one that a request of the same key has begun.
+pub async fn begin(
+    on: &impl Connection,
+    shift: &Shift,
+    by: &str,
+    key: Option<ShiftKey<'_>>,
+) -> Result<BegunShift> {
     let Shift { keyword, distance, window, reason } = shift;
     let statement = on.prepare_cached(BEGIN).await?;
     let seconds = distance.as_secs_f64();
-    let row =
-        on.query_one(&statement, &[keyword, &seconds, &window.from, &window.until, reason, &by]).await?;
-    Ok(row.get("no"))
+    let (name, digest) = key.map(|key| (key.name, key.digest)).unzip();
+    let row = on
+        .query_one(&statement, &[keyword, &seconds, &window.from, &window.until, reason, &by, &name, &digest])
+        .await?;
+    Ok(BegunShift { no: row.get("no"), is_new: row.get("is_new"), asked: row.get("asked") })
+}
+
+/// Number of orders that a shift has moved so far.
+pub async fn count_moved(client: &Client, shift: i64) -> Result<u64> {
+    let row = client.query_one(&client.prepare_cached(MOVED).await?, &[&shift]).await?;
+    Ok(saturated::<u64>(row.get::<_, i64>("orders")))
 }
 
 /// A walk through what a shift is to move.

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use pagurus_domain::document::Fault;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
-use pagurus_scenario::{Bounds, Library};
+use pagurus_scenario::{Bounds, Library, ScenarioKind};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use super::library::Libraries;
+use super::library::{FileUser, Libraries};
 use super::{bounds_of, files};
 use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
 
-/// Checks files by the bounds of a configuration, by the default ones where there is none.
-/// With `strict` a warning counts as a fault.
+/// Checks files by the bounds of a configuration, by the default ones where there is none. With `strict`, a warning counts as
+/// a fault, and so does a scenario that an operation breaks.
 pub(crate) fn check(
     files: &[PathBuf],
     strict: bool,
@@ -35,11 +35,23 @@ pub(crate) fn check(
     for path in &files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
         let read = read_file(path, &text, libraries.beside(path, &text)?, &scripting, &bounds);
-        good &= read.as_ref().is_ok_and(|content| !strict || content.warnings().is_empty());
+        let mut broken = Vec::new();
+        if let Ok(CheckedFile::Scenario { name, kind: ScenarioKind::Operation, .. }) = &read {
+            for user in libraries.users_of(path, name)? {
+                let text = input::text_of(&user.path)?;
+                let library = libraries.beside(&user.path, &text)?;
+                if let Err(faults) = read_file(&user.path, &text, library, &scripting, &bounds) {
+                    broken.push(BrokenUser { user, faults });
+                }
+            }
+        }
+        let warned = |content: &CheckedFile| !content.warnings().is_empty() || !broken.is_empty();
+        good &= read.as_ref().is_ok_and(|content| !strict || !warned(content));
         if screen.json {
-            reports.push(report_value(&name, &read));
+            reports.push(report_value(&name, &read, &broken));
         } else {
             screen.line(&report(&name, &text, &read, screen))?;
+            broken.iter().try_for_each(|one| screen.line(&one.report(screen)))?;
         }
     }
     if screen.json {
@@ -48,10 +60,37 @@ pub(crate) fn check(
     if good { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
+/// A scenario that could not be applied together with the operation that it runs.
+struct BrokenUser {
+    user: FileUser,
+    faults: Vec<Fault>,
+}
+
+impl BrokenUser {
+    fn report(&self, screen: &Screen) -> String {
+        let Self { user: FileUser { path, scenario, operation }, faults } = self;
+        let warning = screen.paint(Paint::Bad, "warning");
+        let file = input::name_of(path);
+        let mut line =
+            format!("{warning}: `{scenario}` ({file}) runs `{operation}` and could not be applied any more");
+        for fault in faults {
+            let place = fault.at.map_or_else(String::new, |at| format!("line {}: ", at.line));
+            line.push_str(&format!("\n  {place}{}", harmless(&fault.message)));
+        }
+        line
+    }
+
+    fn value(&self) -> Value {
+        let Self { user: FileUser { path, scenario, operation }, faults } = self;
+        let faults = Problem::of_faults(Type::Invalid, faults).errors;
+        json!({"file": input::name_of(path), "scenario": scenario, "operation": operation, "faults": faults})
+    }
+}
+
 /// Content of a file without faults.
 enum CheckedFile {
     /// A scenario.
-    Scenario { name: String, states: usize, warnings: Vec<Fault> },
+    Scenario { name: String, kind: ScenarioKind, states: usize, warnings: Vec<Fault> },
     /// Tests of a scenario, by their number; a shell hands both over for `scenarios/*.yaml`.
     Tests(usize),
 }
@@ -76,13 +115,14 @@ fn read_file(
         return pagurus_workbench::trial::read(text).map(|file| CheckedFile::Tests(file.trials.len()));
     }
     let Reading { scenario, warnings, .. } = read_with_warnings(text, library, scripting, bounds)?;
-    Ok(CheckedFile::Scenario { states: scenario.states.len(), name: scenario.name, warnings })
+    let (kind, states) = (scenario.kind, scenario.states.len());
+    Ok(CheckedFile::Scenario { name: scenario.name, kind, states, warnings })
 }
 
 fn report(file: &str, text: &str, read: &Result<CheckedFile, Vec<Fault>>, screen: &Screen) -> String {
     let fine = |line: String| format!("{} {}", screen.paint(Paint::Good, "ok"), harmless(&line));
     match read {
-        Ok(CheckedFile::Scenario { name, states, warnings }) => {
+        Ok(CheckedFile::Scenario { name, states, warnings, .. }) => {
             let ok = fine(format!("{file}: scenario `{name}`, states: {states}"));
             if warnings.is_empty() { ok } else { format!("{}\n{ok}", explain_warnings(text, file, warnings)) }
         }
@@ -94,11 +134,16 @@ fn report(file: &str, text: &str, read: &Result<CheckedFile, Vec<Fault>>, screen
     }
 }
 
-fn report_value(file: &str, read: &Result<CheckedFile, Vec<Fault>>) -> Value {
+fn report_value(file: &str, read: &Result<CheckedFile, Vec<Fault>>, broken: &[BrokenUser]) -> Value {
     match read {
-        Ok(CheckedFile::Scenario { name, states, warnings }) => {
+        Ok(CheckedFile::Scenario { name, states, warnings, .. }) => {
             let warnings = Problem::of_faults(Type::Invalid, warnings).errors;
-            json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings})
+            let mut value =
+                json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings});
+            if !broken.is_empty() {
+                value["breaks"] = broken.iter().map(BrokenUser::value).collect();
+            }
+            value
         }
         Ok(CheckedFile::Tests(count)) => json!({"file": file, "tests": count, "faults": []}),
         Err(faults) => json!({"file": file, "faults": Problem::of_faults(Type::Invalid, faults).errors}),
@@ -136,7 +181,7 @@ mod tests {
         let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
         assert!(shown.contains("--> s.yaml:3:15") && shown.contains("initialState: gone"), "{shown}");
         assert!(shown.contains("s.yaml: faults: "), "{shown}");
-        let value = report_value("s.yaml", &checked(&text));
+        let value = report_value("s.yaml", &checked(&text), &[]);
         assert_eq!((&value["faults"][0]["line"], &value["faults"][0]["column"]), (&json!(3), &json!(15)));
     }
 
@@ -164,6 +209,36 @@ mod tests {
     }
 
     #[test]
+    fn scn_19_a_check_of_an_operation_names_the_workflows_that_it_would_break() {
+        let folder = std::env::temp_dir().join(format!("pagurus-broken-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let operation = |required: &str| {
+            format!(
+                "scenario: o\nkind: operation\nparams: {{type: object, required: [{required}], properties: {{a: {{}}, b: {{}}}}}}\n\
+                 actions: [{{log: x}}]\n"
+            )
+        };
+        let workflow = "scenario: w\nkind: workflow\ninitialState: s\ntargetStates: [done]\nstates:\n  s: {actions: [{do: {operation: o, \
+                        params: {a: 1}}}], on: {success: done, fail: bad}}\n  done: {kind: terminal}\n  bad: {kind: terminal, outcome: fail}\n";
+        std::fs::write(folder.join("w.yaml"), workflow).unwrap();
+        let file = folder.join("o.yaml");
+        let checked = |required: &str, strict: bool| {
+            std::fs::write(&file, operation(required)).unwrap();
+            check(std::slice::from_ref(&file), strict, None, &Screen::plain())
+        };
+        let (good, broken, strict) = (checked("a", true), checked("'a', b", false), checked("'a', b", true));
+        let users = Libraries::of(&[]).users_of(&file, "o").unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(good.is_ok() && broken.is_ok(), "{good:?} {broken:?}");
+        assert!(matches!(strict, Err(CliError::Reported(FAILED))), "{strict:?}");
+        let [user] = <[FileUser; 1]>::try_from(users).unwrap();
+        let shown = BrokenUser { user, faults: vec![Fault::placed(None, "/states", "it lacks `b`")] };
+        let line = shown.report(&Screen::plain());
+        assert!(line.starts_with("warning: `w` (") && line.ends_with("\n  it lacks `b`"), "{line}");
+        assert_eq!((&shown.value()["scenario"], &shown.value()["operation"]), (&json!("w"), &json!("o")));
+    }
+
+    #[test]
     fn scn_1_warnings_are_shown_and_are_faults_only_where_one_is_strict() {
         let text = GOOD.replace("kind: workflow", "kind: workflow\nparams: {requird: [a]}");
         let shown = report("s.yaml", &text, &checked(&text), &Screen::plain());
@@ -175,7 +250,7 @@ mod tests {
             shown.contains("--> s.yaml:3:10") && shown.ends_with("ok s.yaml: scenario `s`, states: 1"),
             "{shown}"
         );
-        assert_eq!(report_value("s.yaml", &checked(&text))["warnings"][0]["line"], json!(3));
+        assert_eq!(report_value("s.yaml", &checked(&text), &[])["warnings"][0]["line"], json!(3));
         let file = std::env::temp_dir().join(format!("pagurus-warned-{}.yaml", std::process::id()));
         std::fs::write(&file, text).unwrap();
         let [lenient, strict] =
@@ -193,6 +268,6 @@ mod tests {
             report("s.yaml", GOOD, &checked(GOOD), &Screen::plain()),
             "ok s.yaml: scenario `s`, states: 1"
         );
-        assert_eq!(report_value("s.yaml", &checked(GOOD))["faults"], json!([]));
+        assert_eq!(report_value("s.yaml", &checked(GOOD), &[])["faults"], json!([]));
     }
 }

@@ -1,10 +1,10 @@
 //! Operations for scenarios that are read without a server (SCN-19): the files that were named, and those beside a scenario.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use pagurus_scenario::source::operations_of;
-use pagurus_scenario::{Library, LibraryEntry};
+use pagurus_scenario::{Library, LibraryEntry, MOST_NESTED};
 
 use super::files::{files_in, is_scenario};
 use crate::failure::CliError;
@@ -14,14 +14,33 @@ use crate::input;
 pub(crate) struct Libraries {
     named: Vec<PathBuf>,
     by_folder: HashMap<PathBuf, Library>,
+    runs: HashMap<PathBuf, Vec<FileRuns>>,
     nothing: Library,
+}
+
+/// A file of a scenario, with the operations that it runs.
+struct FileRuns {
+    path: PathBuf,
+    name: String,
+    operations: BTreeSet<String>,
+}
+
+/// A file whose scenario runs an operation.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FileUser {
+    /// The file.
+    pub path: PathBuf,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The operation that it runs: the one in question, or one that runs that.
+    pub operation: String,
 }
 
 impl Libraries {
     /// The operations of a command that was given these files.
     pub(crate) fn of(named: &[PathBuf]) -> Self {
         let named = named.iter().filter(|path| is_scenario(path)).cloned().collect();
-        Self { named, by_folder: HashMap::new(), nothing: Library::default() }
+        Self { named, by_folder: HashMap::new(), runs: HashMap::new(), nothing: Library::default() }
     }
 
     /// The operations for the scenario in this file: those in its folder, and behind them those that the command was given.
@@ -32,13 +51,8 @@ impl Libraries {
         }
         let folder = folder_of(path);
         if !self.by_folder.contains_key(&folder) {
-            let mut paths = Vec::new();
-            if folder.is_dir() {
-                paths.extend(entries_of(&folder)?);
-            }
-            paths.extend(self.named.iter().cloned());
             let mut entries: Vec<LibraryEntry> = Vec::new();
-            for path in paths {
+            for path in self.files_for(&folder)? {
                 let entry = LibraryEntry::of_text(&input::text_of(&path)?, Some(input::name_of(&path)));
                 entries.extend(entry.filter(|one| entries.iter().all(|known| known.name != one.name)));
             }
@@ -46,6 +60,53 @@ impl Libraries {
         }
         Ok(self.by_folder.get(&folder).unwrap_or(&self.nothing))
     }
+
+    /// The scenarios that run the operation in this file, and those that run one of them: those in its folder, and those that
+    /// the command was given. Of a file that is no file, as standard input, nothing is known to be beside it.
+    pub(super) fn users_of(&mut self, path: &Path, operation: &str) -> Result<Vec<FileUser>, CliError> {
+        if !path.is_file() {
+            return Ok(Vec::new());
+        }
+        let folder = folder_of(path);
+        if !self.runs.contains_key(&folder) {
+            let mut runs: Vec<FileRuns> = Vec::new();
+            for path in self.files_for(&folder)? {
+                let text = input::text_of(&path)?;
+                let operations = operations_of(&text).into_iter().map(|(name, _)| name).collect();
+                let name = LibraryEntry::of_text(&text, None).map(|entry| entry.name);
+                let is_other = |name: &String| runs.iter().all(|known| known.name != *name);
+                runs.extend(name.filter(is_other).map(|name| FileRuns { path, name, operations }));
+            }
+            self.runs.insert(folder.clone(), runs);
+        }
+        Ok(users_among(self.runs.get(&folder).map_or(&[], Vec::as_slice), operation))
+    }
+
+    /// The scenarios in a folder, and behind them those that the command was given.
+    fn files_for(&self, folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+        let mut paths = if folder.is_dir() { entries_of(folder)? } else { Vec::new() };
+        paths.extend(self.named.iter().cloned());
+        Ok(paths)
+    }
+}
+
+fn users_among(files: &[FileRuns], operation: &str) -> Vec<FileUser> {
+    let mut found: Vec<FileUser> = Vec::new();
+    let mut operations = vec![operation.to_owned()];
+    for _ in 0..MOST_NESTED {
+        let mut next = Vec::new();
+        for operation in operations {
+            for file in files.iter().filter(|file| file.operations.contains(&operation)) {
+                if found.iter().all(|user| user.path != file.path) {
+                    next.push(file.name.clone());
+                    let (path, scenario) = (file.path.clone(), file.name.clone());
+                    found.push(FileUser { path, scenario, operation: operation.clone() });
+                }
+            }
+        }
+        operations = next;
+    }
+    found
 }
 
 /// The files in an order in which each stands behind the operations that it runs; otherwise as they are.
@@ -108,6 +169,11 @@ mod tests {
         let mut libraries = Libraries::of(&[]);
         let text = input::text_of(&files[0]).unwrap();
         let count = libraries.beside(&files[0], &text).unwrap().texts().len();
+        let users = libraries.users_of(&folder.join("c.yaml"), "last").unwrap();
+        let users: Vec<(&str, &str)> =
+            users.iter().map(|user| (user.scenario.as_str(), user.operation.as_str())).collect();
+        assert_eq!(users, [("inner", "last"), ("outer", "inner")]);
+        assert_eq!(libraries.users_of(Path::new("-"), "last").unwrap(), []);
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(ordered, ["c.yaml", "b.yaml", "a.yaml"].map(|file| folder.join(file)));
         assert_eq!(count, 3);

@@ -79,7 +79,8 @@ impl State {
         filter: &StreamFilter,
         interest: &StreamInterest,
     ) -> Option<Vec<Arc<StreamedEvent>>> {
-        let place = self.kept.iter().rposition(|event| event.id() == last)?;
+        // The first of several: what was sent twice stands between others that were not.
+        let place = self.kept.iter().position(|event| event.id() == last)?;
         let before = self.ever_kept - (self.kept.len() - place) as u64;
         let behind = self.kept.iter().skip(place + 1).filter(|event| filter.takes(event));
         self.coverage.has_all_behind(interest, before).then(|| behind.cloned().collect())
@@ -280,6 +281,7 @@ impl Streams {
 mod tests {
     use pagurus_domain::access::scope::AccessScope;
     use pagurus_runtime::Peer;
+    use serde_json::json;
 
     use super::*;
 
@@ -290,6 +292,38 @@ mod tests {
         streams
             .join(address, StreamFilter::within(AccessScope::WHOLE), StreamInterest::All, None, MOST)
             .map(|joined| joined.receiver)
+    }
+
+    fn event(no: i64, number: i32) -> Arc<StreamedEvent> {
+        let text = json!({
+            "no": no, "order": format!("o-{no}"), "scenario": "s", "flow": "s", "number": number, "life": 1, "kind": "killed",
+            "at": "2026-01-02T03:04:05Z", "source": "client", "status": "canceled", "final": true,
+        });
+        Arc::new(serde_json::from_value(text).unwrap())
+    }
+
+    #[test]
+    fn http_what_a_client_missed_is_what_was_kept_behind_its_event_or_nobody_knows() {
+        let mut state = State::default();
+        let filter = StreamFilter::within(AccessScope::WHOLE);
+        let missed = |state: &State, last: &str| {
+            let missed = state.missed(last, &filter, &StreamInterest::All)?;
+            Some(missed.iter().map(|event| event.id()).collect::<Vec<_>>())
+        };
+        state.keep(event(1, 1));
+        state.coverage.follow(&StreamInterest::All, state.ever_kept);
+        for (no, number) in [(1, 2), (2, 1), (1, 2), (3, 1)] {
+            state.keep(event(no, number));
+        }
+        assert_eq!(missed(&state, "1.1"), None, "nobody followed all then");
+        let behind = ["2.1", "1.2", "3.1"].map(str::to_owned);
+        assert_eq!(missed(&state, "1.2"), Some(behind.to_vec()), "what was sent twice hides nothing");
+        assert_eq!((missed(&state, "3.1"), missed(&state, "9.9")), (Some(Vec::new()), None));
+        for number in 0..KEPT as i32 {
+            state.keep(event(4, number + 1));
+        }
+        assert_eq!((state.kept.len(), missed(&state, "3.1")), (KEPT, None));
+        assert_eq!(missed(&state, "4.1").unwrap().len(), KEPT - 1);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use pagurus_wire::stream::StreamedEvent;
 use crate::Views;
 use crate::history::{parsed, text};
 
-/// Events of one order in one look, at most; the rest comes with the next one.
-const EVENTS: i64 = 1000;
+/// Rows of the history of one order in one look, each of one event or two. Of one with as many events, there may be more.
+pub const MOST_EVENTS: usize = 1000;
 
 impl Views {
     /// Returns events of these orders after the last ones that were reported, the oldest first.
@@ -20,7 +20,8 @@ impl Views {
         followed: &[FollowedOrder],
         since: Timestamp,
     ) -> Result<Vec<StreamedEvent>, Problem> {
-        let read = async { changes::of(&self.host.store.api().await?, followed, since, EVENTS).await };
+        let read =
+            async { changes::of(&self.host.store.api().await?, followed, since, MOST_EVENTS as i64).await };
         let found = read.await.map_err(self.failed("stream"))?;
         let seen = |no: OrderNo| followed.iter().find(|one| one.no == no).map_or(0, |one| one.sent);
         let mut events = Vec::with_capacity(found.len());

@@ -19,6 +19,7 @@ use pagurus_domain::json::json_text;
 use pagurus_domain::order::Status;
 use pagurus_runtime::Peer;
 use pagurus_store::outside::changes::FollowedOrder;
+use pagurus_view::MOST_EVENTS;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::stream::{StreamEnd, StreamLagged, StreamedEvent};
 use schemars::JsonSchema;
@@ -55,7 +56,8 @@ pub(super) fn routes(table: Table) -> Table {
             .header(
                 "Last-Event-ID",
                 "The last event that the client received; browsers send it by themselves. The stream of one order continues exactly \
-                 after it; other streams do if this node still knows the event, and otherwise start with `lagged`.",
+                 after it; other streams do if this node still knows the event and has followed all their orders since, and otherwise start \
+                 with `lagged`.",
             )
             .gives_text("text/event-stream", "Events, until the time has passed or the node stops."),
     )
@@ -144,7 +146,7 @@ async fn follow(
         ids => views.followed(ids).await?,
     };
     let is_of = |no: i64| named.iter().any(|order| order.no.0 == no);
-    let behind_of_one = last.filter(|(no, _)| filter.orders.len() == 1 && is_of(*no));
+    let last_of_one = last.filter(|(no, _)| filter.orders.len() == 1 && is_of(*no));
     // One that is not registered yet has no number by which it could be looked up.
     let all_are_known = !named.is_empty() && named.len() == filter.orders.len();
     let interest = if all_are_known { StreamInterest::Named(named) } else { StreamInterest::All };
@@ -156,12 +158,17 @@ async fn follow(
     let Joined { receiver, missed } = joined.map_err(|full| full_of(full, most))?;
     let mut first: VecDeque<StreamMessage> = VecDeque::new();
     let mut behind = None;
-    if let Some((no, number)) = behind_of_one {
+    if let Some((no, number)) = last_of_one {
         let since = FollowedOrder { no: OrderNo(no), sent: number };
         let events = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
         behind = Some(events.last().map_or(number, |event| event.number));
+        let is_cut = events.len() >= MOST_EVENTS;
         let taken = events.into_iter().filter(|event| filter.takes(event));
         first.extend(taken.map(Arc::new).map(StreamMessage::Event));
+        if is_cut {
+            let reason = "more happened to the order than is sent at once".to_owned();
+            first.push_back(StreamMessage::Lagged(StreamLagged { reason, missed: None }));
+        }
     } else if let Some(missed) = missed {
         first.extend(missed.into_iter().map(StreamMessage::Event));
     } else if last.is_some() {

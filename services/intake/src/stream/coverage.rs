@@ -9,11 +9,13 @@ use pagurus_store::outside::changes::FollowedOrder;
 
 /// Time for which the listener goes on with what no client wants any more.
 pub(super) const LINGER: Duration = Duration::from_secs(60);
+/// Largest number of orders that no client names any more; the ones left first are dropped first.
+const MOST_LINGERING: usize = 5_000;
 
 /// Orders whose events a client may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StreamInterest {
-    /// All, or some that only their events tell apart.
+    /// All, or those that only a look at their events can select.
     All,
     /// Orders that it names.
     Named(Vec<FollowedOrder>),
@@ -26,12 +28,14 @@ pub(super) struct Covered {
     pub all: bool,
     /// Numbers of those that clients name.
     pub named: BTreeSet<i64>,
+    /// Numbers of those that clients have named until lately.
+    pub left: BTreeSet<i64>,
 }
 
 impl Covered {
     /// True if an order is looked up.
     pub fn has(&self, no: i64) -> bool {
-        self.all || self.named.contains(&no)
+        self.all || self.named.contains(&no) || self.left.contains(&no)
     }
 }
 
@@ -101,9 +105,9 @@ impl StreamCoverage {
                 for order in orders {
                     let span = self.named.entry(order.no.0).or_insert_with(|| {
                         self.began.push(*order);
-                        self.is_changed = true;
                         CoverageSpan::since(kept)
                     });
+                    self.is_changed |= span.clients == 0;
                     span.follow();
                 }
             }
@@ -118,6 +122,7 @@ impl StreamCoverage {
                 for order in orders {
                     if let Some(span) = self.named.get_mut(&order.no.0) {
                         span.leave(now);
+                        self.is_changed |= span.clients == 0;
                     }
                 }
             }
@@ -139,12 +144,33 @@ impl StreamCoverage {
         let ended = self.all.take_if(|span| span.is_over(now)).is_some();
         let before = self.named.len();
         self.named.retain(|_, span| !span.is_over(now));
-        let is_changed = std::mem::take(&mut self.is_changed) || ended || self.named.len() < before;
-        is_changed.then(|| CoverageChange {
-            covered: Covered { all: self.all.is_some(), named: self.named.keys().copied().collect() },
+        if !std::mem::take(&mut self.is_changed) && !ended && self.named.len() == before {
+            return None;
+        }
+        self.drop_oldest();
+        let numbers = |is_left: bool| {
+            let of = self.named.iter().filter(move |(_, span)| span.left_at.is_some() == is_left);
+            of.map(|(no, _)| *no).collect()
+        };
+        let covered = Covered { all: self.all.is_some(), named: numbers(false), left: numbers(true) };
+        Some(CoverageChange {
+            covered,
             all_began: std::mem::take(&mut self.all_began),
             began: std::mem::take(&mut self.began),
         })
+    }
+
+    /// Bounds the orders that no client names any more.
+    fn drop_oldest(&mut self) {
+        let left = self.named.iter().filter_map(|(no, span)| Some((span.left_at?, *no)));
+        let mut left: Vec<(Instant, i64)> = left.collect();
+        let excess = left.len().saturating_sub(MOST_LINGERING);
+        if excess > 0 {
+            left.sort_unstable();
+            for (_, no) in &left[..excess] {
+                self.named.remove(no);
+            }
+        }
     }
 }
 
@@ -161,8 +187,9 @@ mod tests {
         )
     }
 
-    fn nos(change: &CoverageChange) -> (bool, Vec<i64>) {
-        (change.covered.all, change.covered.named.iter().copied().collect())
+    fn nos(change: &CoverageChange) -> (bool, Vec<i64>, Vec<i64>) {
+        let Covered { all, named, left } = &change.covered;
+        (*all, named.iter().copied().collect(), left.iter().copied().collect())
     }
 
     #[test]
@@ -172,7 +199,7 @@ mod tests {
         assert_eq!(coverage.change(now), None);
         coverage.follow(&named(&[(3, 7), (5, 1)]), 0);
         let change = coverage.change(now).unwrap();
-        assert_eq!(nos(&change), (false, vec![3, 5]));
+        assert_eq!(nos(&change), (false, vec![3, 5], vec![]));
         assert_eq!(StreamInterest::Named(change.began), named(&[(3, 7), (5, 1)]));
         assert!(change.covered.has(3) && !change.covered.has(4));
         coverage.follow(&named(&[(5, 2)]), 0);
@@ -193,12 +220,31 @@ mod tests {
         coverage.leave(&one, now);
         coverage.leave(&StreamInterest::All, now);
         assert_eq!(coverage.change(now + LINGER / 2), None);
-        assert_eq!(nos(&coverage.change(now + LINGER).unwrap()), (false, vec![5]), "one client is there");
+        let change = coverage.change(now + LINGER).unwrap();
+        assert_eq!(nos(&change), (false, vec![5], vec![]), "one client is there");
         coverage.leave(&one, now + LINGER);
+        let change = coverage.change(now + LINGER).unwrap();
+        assert_eq!(nos(&change), (false, vec![], vec![5]), "it is looked up, though nobody waits for it");
+        assert!(change.covered.has(5));
         coverage.follow(&one, 0);
-        assert_eq!(coverage.change(now + LINGER * 3), None, "one has come back");
+        let change = coverage.change(now + LINGER * 3).unwrap();
+        assert_eq!(nos(&change), (false, vec![5], vec![]), "one has come back");
+        assert!(change.began.is_empty());
         coverage.leave(&one, now + LINGER * 3);
-        assert_eq!(nos(&coverage.change(now + LINGER * 4).unwrap()), (false, Vec::new()));
+        assert_eq!(nos(&coverage.change(now + LINGER * 4).unwrap()), (false, vec![], vec![]));
+    }
+
+    #[test]
+    fn qlt_3_of_orders_that_nobody_names_any_more_only_the_last_are_looked_up() {
+        let mut coverage = StreamCoverage::default();
+        let now = Instant::now();
+        for no in 0..=MOST_LINGERING as u64 {
+            let one = named(&[(no as i64, 1)]);
+            coverage.follow(&one, 0);
+            coverage.leave(&one, now + Duration::from_millis(no));
+        }
+        let covered = coverage.change(now).unwrap().covered;
+        assert_eq!((covered.left.len(), covered.has(0), covered.has(1)), (MOST_LINGERING, false, true));
     }
 
     #[test]

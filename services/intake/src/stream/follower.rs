@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::{Metrics, news as runtime_news};
 use pagurus_store::outside::changes::FollowedOrder;
-use pagurus_view::Views;
+use pagurus_view::{MOST_EVENTS, Views};
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;
 
@@ -75,12 +75,15 @@ impl Follower {
         let CoverageChange { covered, all_began, began } = change;
         if all_began {
             // What happened to the others so far was not followed.
-            self.sent.retain(|no, _| covered.named.contains(no));
+            self.sent.retain(|no, _| self.covered.has(*no));
             self.since = back_from_now();
         }
         for order in began {
-            let sent = self.sent.entry(order.no.0).or_default();
-            *sent = order.sent.max(*sent);
+            // Who follows all is still to hear what happened before a client named this one.
+            if !self.covered.all && !covered.all {
+                let sent = self.sent.entry(order.no.0).or_default();
+                *sent = order.sent.max(*sent);
+            }
             // It may have changed since a client named it.
             self.changed.insert(order.no.0);
         }
@@ -171,12 +174,16 @@ impl Follower {
                 return Vec::new();
             }
         };
-        for no in &nos {
-            self.changed.remove(no);
-        }
+        let mut counts: HashMap<i64, usize> = HashMap::new();
         for event in &events {
+            *counts.entry(event.no).or_default() += 1;
             let last = self.sent.entry(event.no).or_default();
             *last = event.number.max(*last);
+        }
+        // Of an order with more events than one look takes, the rest comes with the next one.
+        let is_whole = |no: &&i64| counts.get(*no).is_none_or(|count| *count < MOST_EVENTS);
+        for no in nos.iter().filter(is_whole) {
+            self.changed.remove(no);
         }
         if self.sent.len() > MOST_KNOWN {
             self.sent.clear();
@@ -220,7 +227,7 @@ mod tests {
     #[test]
     fn ui_2_orders_that_clients_name_come_first_and_keep_no_others_waiting() {
         let mut follower = Follower::new();
-        follower.covered = Covered { all: true, named: BTreeSet::new() };
+        follower.covered.all = true;
         assert_eq!(follower.urgency(), Urgency::None);
         follower.changed.extend([7, 900]);
         assert_eq!(follower.urgency(), Urgency::Usual);
@@ -252,22 +259,24 @@ mod tests {
         let mut follower = Follower::new();
         follower.sent.extend([(3, 9), (4, 2)]);
         let began = vec![3, 5].into_iter().map(|no| FollowedOrder { no: OrderNo(no), sent: 6 }).collect();
-        let covered = Covered { all: false, named: BTreeSet::from([3, 5]) };
+        let covered = Covered { named: BTreeSet::from([3, 5]), ..Covered::default() };
         follower.adopt(CoverageChange { covered, all_began: false, began });
         assert_eq!(follower.next(), [3, 5], "each may have changed since it was named");
         assert_eq!((follower.sent[&3], follower.sent[&5]), (9, 6));
         follower.changed.clear();
         follower.hear(&metrics, news::ORDERS, br#"{"changed": [4, 5]}"#);
         assert_eq!(follower.changed, BTreeSet::from([5]));
-        let covered = Covered { all: true, named: BTreeSet::from([3]) };
+        let covered = Covered { all: true, named: BTreeSet::from([3]), left: BTreeSet::new() };
         follower.adopt(CoverageChange { covered, all_began: true, began: Vec::new() });
-        assert_eq!(
-            follower.sent,
-            HashMap::from([(3, 9)]),
-            "what happened to the others so far was not followed"
-        );
+        let followed = HashMap::from([(3, 9), (5, 6)]);
+        assert_eq!(follower.sent, followed, "what happened to the others so far was not followed");
         follower.hear(&metrics, news::ORDERS, br#"{"changed": [4]}"#);
         assert_eq!(follower.changed, BTreeSet::from([4, 5]));
+        // Who follows all is still to hear what happened before a client named the order.
+        let began = vec![FollowedOrder { no: OrderNo(3), sent: 12 }];
+        let covered = follower.covered.clone();
+        follower.adopt(CoverageChange { covered, all_began: false, began });
+        assert_eq!((follower.sent[&3], follower.changed.contains(&3)), (9, true));
     }
 
     #[test]

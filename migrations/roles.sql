@@ -146,7 +146,7 @@ GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_intake;
 GRANT SELECT, INSERT (name, search, made_by), UPDATE (search, made_by, made_at), DELETE ON searches TO pagurus_intake;
 GRANT SELECT, INSERT (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at), UPDATE (role, groups, used_at, checked_at), DELETE ON sessions TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_intake;
-GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (undone_at, key) ON shifts TO pagurus_intake;
+GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (undone_at, key, moved_at) ON shifts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets) ON stats TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (turn, at) ON stats_turns TO pagurus_intake;
 GRANT SELECT, UPDATE (revision) ON subscription_rules TO pagurus_intake;
@@ -238,7 +238,7 @@ GRANT SELECT, UPDATE (decided_until, next_at, queued, registered, skipped, misse
 GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_activator;
 GRANT SELECT (id, ends_at), DELETE ON sessions TO pagurus_activator;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_activator;
-GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (key), DELETE ON shifts TO pagurus_activator;
+GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (key, moved_at), DELETE ON shifts TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets), DELETE ON stats TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (turn, at), DELETE ON stats_turns TO pagurus_activator;
 GRANT SELECT, UPDATE (revision) ON subscription_rules TO pagurus_activator;

@@ -169,19 +169,19 @@ impl Commands {
             tx.commit().await?;
             Ok(begun)
         };
-        let BegunShift { no, is_new, asked } = begun.await.map_err(self.failed("shift"))?;
+        let BegunShift { no, is_new, asked, is_moved } = begun.await.map_err(self.failed("shift"))?;
         if is_new {
             return self.move_for_request(no, &shift, by).await;
         }
         if let Some(key) = key.filter(|key| asked.as_deref() != Some(key.digest.as_str())) {
             return Err(key.misused(""));
         }
-        // A repeat, whose answer was lost: what the first request moved is moved already.
+        // A repeat: the first answer was lost, or is still to come.
         let shift = self.found_shift(no).await?;
-        let before = async { shift::count_moved(&self.host.store.operations().await?, no).await };
-        let before = before.await.map_err(self.failed("shift"))?;
-        let outcome = self.move_for_request(no, &shift, by).await?;
-        Ok(ShiftOutcome { orders: before + outcome.orders, ..outcome })
+        let more = !is_moved && self.move_for_request(no, &shift, by).await?.more;
+        let moved = async { shift::count_moved(&self.host.store.operations().await?, no).await };
+        let orders = moved.await.map_err(self.failed("shift"))?;
+        Ok(ShiftOutcome { shift: Some(no), orders, more })
     }
 
     /// Goes on with a shift for as long as a request may take.
@@ -191,7 +191,12 @@ impl Commands {
         shift: &Shift,
         by: &Principal,
     ) -> Result<ShiftOutcome, Problem> {
-        self.move_more(no, shift, by, Instant::now() + ONE_REQUEST).await
+        let outcome = self.move_more(no, shift, by, Instant::now() + ONE_REQUEST).await?;
+        if !outcome.more {
+            let noted = async { shift::note_moved(&self.host.store.operations().await?, no).await };
+            noted.await.map_err(self.failed("shift"))?;
+        }
+        Ok(outcome)
     }
 
     async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {

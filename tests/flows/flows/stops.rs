@@ -170,9 +170,16 @@ async fn dsp_11_a_shift_that_is_asked_for_twice_under_one_key_moves_once() {
         (answer.status().as_u16(), answer.json::<Value>().await.unwrap())
     };
     let (_, first) = shift("3h", "once").await;
+    engine.run(json!({"id": "later", "scenario": "retries"}), "retry").await;
+    let later = engine.order("later").await.unwrap();
     let (status, again) = shift("3h", "once").await;
     assert_eq!((status, &again, &again["orders"]), (200, &first, &json!(1)), "the answer may have been lost");
     assert_eq!(due().await.duration_since(before), jiff::SignedDuration::from_hours(3));
+    assert_eq!(
+        engine.order("later").await.unwrap()["dueAt"],
+        later["dueAt"],
+        "it was asked for before this order"
+    );
     let (status, misused) = shift("4h", "once").await;
     assert_eq!(status, 422, "{misused}");
     let (_, second) = shift("3h", "twice").await;

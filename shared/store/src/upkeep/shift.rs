@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::columns::columns;
+use crate::row::read;
 use crate::sql::statements;
 use crate::{Client, Connection, Result, Tx};
 
@@ -30,8 +31,10 @@ statements! {
     BEGIN = "
         INSERT INTO shifts (keyword, seconds, from_at, until_at, reason, made_by, key, asked)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked";
-    MOVED = "SELECT count(*) AS orders FROM shifted WHERE shift = $1";
+        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked,
+               moved_at IS NOT NULL AS is_moved";
+    NOTE_MOVED = "UPDATE shifts SET moved_at = clock_timestamp() WHERE no = $1 AND moved_at IS NULL";
+    COUNT_MOVED = "SELECT count(*) AS orders FROM shifted WHERE shift = $1";
     // In the order of the index, so that rows of other flows are passed once.
     NEXT_DUE = "
         SELECT d.order_no, d.due_at FROM due d JOIN orders o ON o.no = ANY(ARRAY[d.order_no])
@@ -164,6 +167,8 @@ pub struct BegunShift {
     pub is_new: bool,
     /// Digest of what the key was used for.
     pub asked: Option<String>,
+    /// True if everything was moved that was to be.
+    pub is_moved: bool,
 }
 
 /// Begins a shift, or finds the one that a request of the same key has begun.
@@ -180,12 +185,18 @@ pub async fn begin(
     let row = on
         .query_one(&statement, &[keyword, &seconds, &window.from, &window.until, reason, &by, &name, &digest])
         .await?;
-    Ok(BegunShift { no: row.get("no"), is_new: row.get("is_new"), asked: row.get("asked") })
+    Ok(read!(row => BegunShift { no, is_new, asked, is_moved }))
+}
+
+/// Notes that a shift has moved everything that was to be.
+pub async fn note_moved(client: &Client, shift: i64) -> Result<()> {
+    client.execute(&client.prepare_cached(NOTE_MOVED).await?, &[&shift]).await?;
+    Ok(())
 }
 
 /// Number of orders that a shift has moved so far.
 pub async fn count_moved(client: &Client, shift: i64) -> Result<u64> {
-    let row = client.query_one(&client.prepare_cached(MOVED).await?, &[&shift]).await?;
+    let row = client.query_one(&client.prepare_cached(COUNT_MOVED).await?, &[&shift]).await?;
     Ok(saturated::<u64>(row.get::<_, i64>("orders")))
 }
 

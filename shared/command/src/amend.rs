@@ -143,8 +143,7 @@ impl Commands {
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
         let groups = &settings.activation.groups;
-        let planned = checked.and_then(|allowed| planned(allowed, &asked, waits, groups));
-        let (allowed, starts) = match planned {
+        let (allowed, starts) = match checked.and_then(|allowed| planned(allowed, &asked, waits, groups)) {
             Ok(planned) => planned,
             Err(problem) => {
                 self.note_refused(Cause::Updated, &problem);
@@ -250,8 +249,10 @@ fn planned<'a>(
         let message = "the order has slept out and waits for its turn: its time cannot be moved any more";
         return Err(Problem::new(Type::Refused, message).with_status(order.status));
     }
+    // The deadline stays written when the order has started.
+    let is_bound = !is_asleep && order.head.started_at.is_none();
     let deadline =
-        order.start_deadline.filter(|deadline| !is_asleep && start_at.is_some_and(|at| at > *deadline));
+        order.start_deadline.filter(|deadline| is_bound && start_at.is_some_and(|at| at > *deadline));
     let planned = starts(updated, asked, waits, groups).map_err(refused)?;
     let Some(deadline) = deadline else { return Ok(planned) };
     let message = format!("lies behind the start deadline, {deadline}: the order could only miss it");

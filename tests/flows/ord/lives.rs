@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use pagurus_harness::env::STOP_TIMEOUT;
 use pagurus_harness::nodes::Role;
 use pagurus_harness::world::program::Program;
 use serde_json::{Value, json};
 
+use crate::err::policy;
 use crate::installation::{Installation, LOG, PATIENCE, call, until};
 
 /// A reservation, an entry point, and a state that asks and waits.
@@ -104,6 +106,24 @@ async fn ord_17_an_order_is_not_postponed_behind_its_latest_start() {
         assert_eq!(refused.status, 422, "a second time, too: {refused:?}");
     }
     assert_eq!(patch("first", json!({"lifecycle": after(900)})).await.status, 200, "it has no deadline");
+}
+
+#[tokio::test]
+async fn ord_17_an_order_that_has_started_has_no_latest_start_any_more() {
+    let rules = policy("{initial_interval: 10m, jitter: 0, max_attempts: 3}");
+    let settings = [("PAGURUS__EXECUTION__ERROR_HANDLING", rules.as_str())];
+    let mut engine = Installation::with("ord_17_started", &settings).await;
+    engine.world().program(Program::at("/down").fail(100, 503));
+    engine.actions("down", &call("/down")).await;
+    engine.run(json!({"id": "o", "scenario": "down", "lifecycle": {"periodToStart": 3600}}), "retry").await;
+    engine.node(Role::Worker).stop(STOP_TIMEOUT).await.unwrap();
+    engine.nodes.retain(|node| node.spec.role != Role::Worker);
+    let repaired = engine.act("o", "repair", &json!({"state": "work", "reason": "a test"})).await;
+    assert_eq!((repaired.status, &repaired.body["status"]), (200, &json!("reopen")), "{repaired:?}");
+    let later = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(90);
+    let body = json!({"lifecycle": {"startAt": later.to_string()}});
+    let answer = engine.patch("/v1/orders/o", &body).await.unwrap();
+    assert_eq!((answer.status, &answer.body["status"]), (200, &json!("postponed")), "{answer:?}");
 }
 
 #[tokio::test]

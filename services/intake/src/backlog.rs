@@ -56,15 +56,16 @@ impl BackgroundTask for Backlog {
 }
 
 impl Backlog {
-    /// Refuses an order of a flow or queue that has too many waiting. One that is registered already is no further one: it gets
-    /// its usual answer.
+    /// Refuses an order of a flow or queue that has too many waiting. One that is registered already adds nothing to it,
+    /// and gets its usual answer.
     pub async fn check(&self, host: &Host, request: &Request, queue: Option<&str>) -> Result<(), Problem> {
         let failed = |error| store_problem(host, "backlog", &error);
         let Some((by, detail)) = self.full(host, request, queue).await.map_err(failed)? else {
             return Ok(());
         };
         let known = async { orders::known(&host.store.api().await?, &[request.id.as_str()]).await };
-        if known.await.map_err(failed)?.contains_key(&request.id) {
+        // Where that cannot be read, it is refused for now, and the sender asks again.
+        if known.await.is_ok_and(|known| known.contains_key(&request.id)) {
             return Ok(());
         }
         host.metrics.count(Count::BacklogRefused, by, 1);

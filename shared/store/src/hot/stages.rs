@@ -177,8 +177,8 @@ pub struct Claimant<'a> {
     pub least_of_sequential: f64,
 }
 
-/// Prepares the statement of [`claim`]. Who measures times from the claim on does it before, so that the first claim of a
-/// connection takes no longer than the others.
+/// Prepares the statement of [`claim`]. A caller that measures time from the claim calls this first: otherwise the first claim of
+/// a connection takes longer than the others.
 ///
 /// # Errors
 /// The database fails.

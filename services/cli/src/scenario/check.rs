@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pagurus_domain::document::Fault;
 use pagurus_scenario::script::Scripting;
 use pagurus_scenario::source::{Reading, explain_faults, explain_warnings, read_with_warnings};
-use pagurus_scenario::{Bounds, Library, ScenarioKind};
+use pagurus_scenario::{Bounds, Library, LibraryEntry, ScenarioKind};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
@@ -14,6 +14,9 @@ use super::{bounds_of, files};
 use crate::failure::{CliError, FAILED};
 use crate::input;
 use crate::screen::{Paint, Screen, harmless};
+
+/// Number in a library of files before all others: a name stands for the first of its texts.
+const FIRST: i32 = -1;
 
 /// Checks files by the bounds of a configuration, by the default ones where there is none. With `strict`, a warning counts as
 /// a fault, and so does a scenario that an operation breaks.
@@ -35,16 +38,16 @@ pub(crate) fn check(
     for path in &files {
         let (name, text) = (input::name_of(path), input::text_of(path)?);
         let read = read_file(path, &text, libraries.beside(path, &text)?, &scripting, &bounds);
-        let mut broken = Vec::new();
-        if let Ok(CheckedFile::Scenario { name, kind: ScenarioKind::Operation, .. }) = &read {
-            for user in libraries.users_of(path, name)? {
-                let text = input::text_of(&user.path)?;
-                let library = libraries.beside(&user.path, &text)?;
-                if let Err(faults) = read_file(&user.path, &text, library, &scripting, &bounds) {
-                    broken.push(BrokenUser { user, faults });
-                }
+        let broken = match &read {
+            Ok(CheckedFile::Scenario { name, kind: ScenarioKind::Operation, .. }) => {
+                let operation =
+                    LibraryEntry { name: name.clone(), version: None, file: None, text: text.clone() };
+                broken_by(operation.clone(), path, &mut libraries, |path, text, library| {
+                    read_file(path, text, library, &scripting, &bounds).err()
+                })?
             }
-        }
+            _ => Vec::new(),
+        };
         let warned = |content: &CheckedFile| !content.warnings().is_empty() || !broken.is_empty();
         good &= read.as_ref().is_ok_and(|content| !strict || !warned(content));
         if screen.json {
@@ -60,10 +63,27 @@ pub(crate) fn check(
     if good { Ok(()) } else { Err(CliError::Reported(FAILED)) }
 }
 
-/// A scenario that could not be applied together with the operation that it runs.
+/// A scenario that cannot be applied together with the operation that it runs.
 struct BrokenUser {
     user: FileUser,
     faults: Vec<Fault>,
+}
+
+/// Returns the users of the operation in this file that have faults with it.
+fn broken_by(
+    operation: LibraryEntry,
+    path: &Path,
+    libraries: &mut Libraries,
+    faults_of: impl Fn(&Path, &str, &Library) -> Option<Vec<Fault>>,
+) -> Result<Vec<BrokenUser>, CliError> {
+    let mut broken = Vec::new();
+    for user in libraries.users_of(path, &operation.name)? {
+        let text = input::text_of(&user.path)?;
+        // Another file may have an operation of the same name: this one is in question.
+        let library = libraries.beside(&user.path, &text)?.clone().with(FIRST, operation.clone());
+        broken.extend(faults_of(&user.path, &text, &library).map(|faults| BrokenUser { user, faults }));
+    }
+    Ok(broken)
 }
 
 impl BrokenUser {
@@ -136,11 +156,11 @@ fn report(file: &str, text: &str, read: &Result<CheckedFile, Vec<Fault>>, screen
 
 fn report_value(file: &str, read: &Result<CheckedFile, Vec<Fault>>, broken: &[BrokenUser]) -> Value {
     match read {
-        Ok(CheckedFile::Scenario { name, states, warnings, .. }) => {
+        Ok(CheckedFile::Scenario { name, kind, states, warnings }) => {
             let warnings = Problem::of_faults(Type::Invalid, warnings).errors;
             let mut value =
                 json!({"file": file, "scenario": name, "states": states, "faults": [], "warnings": warnings});
-            if !broken.is_empty() {
+            if *kind == ScenarioKind::Operation {
                 value["breaks"] = broken.iter().map(BrokenUser::value).collect();
             }
             value

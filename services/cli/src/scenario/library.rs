@@ -3,10 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use pagurus_scenario::source::operations_of;
 use pagurus_scenario::{Library, LibraryEntry, MOST_NESTED};
 
-use super::files::{files_in, is_scenario};
+use super::files::is_scenario;
 use crate::failure::CliError;
 use crate::input;
 
@@ -61,8 +62,8 @@ impl Libraries {
         Ok(self.by_folder.get(&folder).unwrap_or(&self.nothing))
     }
 
-    /// The scenarios that run the operation in this file, and those that run one of them: those in its folder, and those that
-    /// the command was given. Of a file that is no file, as standard input, nothing is known to be beside it.
+    /// The scenarios that run the newest version of the operation in this file, and those that run one of them: those in its
+    /// folder, and those that the command was given. Standard input has no folder, so it has no users.
     pub(super) fn users_of(&mut self, path: &Path, operation: &str) -> Result<Vec<FileUser>, CliError> {
         if !path.is_file() {
             return Ok(Vec::new());
@@ -71,8 +72,10 @@ impl Libraries {
         if !self.runs.contains_key(&folder) {
             let mut runs: Vec<FileRuns> = Vec::new();
             for path in self.files_for(&folder)? {
-                let text = input::text_of(&path)?;
-                let operations = operations_of(&text).into_iter().map(|(name, _)| name).collect();
+                // What cannot be read is no user of an operation; it is for a check of its own.
+                let Ok(text) = input::text_of(&path) else { continue };
+                let newest = operations_of(&text).into_iter().filter(|(_, version)| version.is_none());
+                let operations = newest.map(|(name, _)| name).collect();
                 let name = LibraryEntry::of_text(&text, None).map(|entry| entry.name);
                 let is_other = |name: &String| runs.iter().all(|known| known.name != *name);
                 runs.extend(name.filter(is_other).map(|name| FileRuns { path, name, operations }));
@@ -141,13 +144,20 @@ fn folder_of(path: &Path) -> PathBuf {
 
 /// The scenarios in a folder, but not below.
 fn entries_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
-    let found = files_in(&[folder.to_owned()], is_scenario)?;
-    Ok(found.into_iter().filter(|path| folder_of(path) == folder).collect())
+    let cannot = || format!("cannot read folder `{}`", folder.display());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        found.extend(Some(path).filter(|path| is_scenario(path) && path.is_file()));
+    }
+    found.sort();
+    Ok(found)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 mod tests {
+    use super::super::files::files_in;
     use super::*;
 
     #[test]

@@ -136,7 +136,8 @@ fn leaves(clients: &[StreamClient], address: Address, of_it: usize) -> Option<us
 }
 
 impl Streams {
-    /// Lets a client at this address follow what it wants, from behind the event that it got last. Where all places are taken, a silent one of another address makes room.
+    /// Registers a client, which resumes after the last event that it received. If all places are taken, a silent client of
+    /// another address is disconnected.
     ///
     /// # Errors
     /// The bound that is reached.

@@ -77,7 +77,7 @@ pub use schedules::{ScheduleRunsQuery, ScheduleTimesQuery};
 pub use scoped::{ScopedKind, admit_names};
 pub use searches::SearchesQuery;
 pub use stats::StatsQuery;
-pub use stream::MOST_EVENTS;
+pub use stream::FoundEvents;
 pub use windows::WindowsQuery;
 
 /// Views, with all that they need of their process. Cheap to clone.

@@ -1,5 +1,7 @@
 //! Events of orders for those who follow them: many orders at a time, by one look.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
 use pagurus_store::hot::history::HistoryEvent;
@@ -10,8 +12,17 @@ use pagurus_wire::stream::StreamedEvent;
 use crate::Views;
 use crate::history::{parsed, text};
 
-/// Rows of the history of one order in one look, each of one event or two. Of one with as many events, there may be more.
-pub const MOST_EVENTS: usize = 1000;
+/// History rows of one order that are read at once; a row gives one event or two.
+const MOST_ROWS: usize = 1000;
+
+/// Events that were found, the oldest first.
+#[derive(Debug, Default)]
+pub struct FoundEvents {
+    /// The events.
+    pub events: Vec<StreamedEvent>,
+    /// Numbers of the orders that may have more of them.
+    pub cut: BTreeSet<i64>,
+}
 
 impl Views {
     /// Returns events of these orders after the last ones that were reported, the oldest first.
@@ -19,15 +30,17 @@ impl Views {
         &self,
         followed: &[FollowedOrder],
         since: Timestamp,
-    ) -> Result<Vec<StreamedEvent>, Problem> {
+    ) -> Result<FoundEvents, Problem> {
         let read =
-            async { changes::of(&self.host.store.api().await?, followed, since, MOST_EVENTS as i64).await };
+            async { changes::of(&self.host.store.api().await?, followed, since, MOST_ROWS as i64).await };
         let found = read.await.map_err(self.failed("stream"))?;
         let seen = |no: OrderNo| followed.iter().find(|one| one.no == no).map_or(0, |one| one.sent);
         let mut events = Vec::with_capacity(found.len());
         let mut registered = Vec::new();
+        let mut rows: BTreeMap<i64, usize> = BTreeMap::new();
         for change in found {
             let seen = seen(change.no);
+            *rows.entry(change.no.0).or_default() += 1;
             if change.is_new && !registered.contains(&change.no) {
                 registered.push(change.no);
                 events.push(registration(&change));
@@ -35,7 +48,8 @@ impl Views {
             let behind = change.event.as_ref().into_iter().flat_map(|event| of_row(&change, event));
             events.extend(behind.filter(|event| event.number > seen));
         }
-        Ok(events)
+        rows.retain(|_, rows| *rows >= MOST_ROWS);
+        Ok(FoundEvents { events, cut: rows.into_keys().collect() })
     }
 
     /// Returns these orders, as far as they are registered, each with the number of its last event.

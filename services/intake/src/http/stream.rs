@@ -19,7 +19,7 @@ use pagurus_domain::json::json_text;
 use pagurus_domain::order::Status;
 use pagurus_runtime::Peer;
 use pagurus_store::outside::changes::FollowedOrder;
-use pagurus_view::MOST_EVENTS;
+use pagurus_view::FoundEvents;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::stream::{StreamEnd, StreamLagged, StreamedEvent};
 use schemars::JsonSchema;
@@ -160,12 +160,11 @@ async fn follow(
     let mut behind = None;
     if let Some((no, number)) = last_of_one {
         let since = FollowedOrder { no: OrderNo(no), sent: number };
-        let events = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
+        let FoundEvents { events, cut } = views.changes(&[since], Timestamp::UNIX_EPOCH).await?;
         behind = Some(events.last().map_or(number, |event| event.number));
-        let is_cut = events.len() >= MOST_EVENTS;
         let taken = events.into_iter().filter(|event| filter.takes(event));
         first.extend(taken.map(Arc::new).map(StreamMessage::Event));
-        if is_cut {
+        if !cut.is_empty() {
             let reason = "more happened to the order than is sent at once".to_owned();
             first.push_back(StreamMessage::Lagged(StreamLagged { reason, missed: None }));
         }

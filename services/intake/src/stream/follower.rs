@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::id::OrderNo;
 use pagurus_runtime::{Metrics, news as runtime_news};
 use pagurus_store::outside::changes::FollowedOrder;
-use pagurus_view::{MOST_EVENTS, Views};
+use pagurus_view::{FoundEvents, Views};
 use pagurus_wire::message::{News, OrdersNews, news};
 use pagurus_wire::stream::StreamedEvent;
 
@@ -104,7 +104,8 @@ impl Follower {
             note(&mut ended.iter().map(|one| one.no));
             note(&mut left.iter().map(|one| one.no));
         }
-        if self.changed.len() > MOST_WAITING {
+        // Those that are named are looked at from time to time anyway.
+        if self.changed.len() > MOST_WAITING + self.covered.named.len() {
             self.changed.clear();
             self.is_flooded = true;
         }
@@ -167,22 +168,19 @@ impl Follower {
             nos.iter().map(|no| FollowedOrder { no: OrderNo(*no), sent: sent(*no) }).collect();
         let looked_up = views.changes(&followed, self.since).await;
         self.has_failed = looked_up.is_err();
-        let events = match looked_up {
-            Ok(events) => events,
+        let FoundEvents { events, cut } = match looked_up {
+            Ok(found) => found,
             Err(problem) => {
                 tracing::debug!(why = problem.detail, "news of orders could not be looked up");
                 return Vec::new();
             }
         };
-        let mut counts: HashMap<i64, usize> = HashMap::new();
         for event in &events {
-            *counts.entry(event.no).or_default() += 1;
             let last = self.sent.entry(event.no).or_default();
             *last = event.number.max(*last);
         }
-        // Of an order with more events than one look takes, the rest comes with the next one.
-        let is_whole = |no: &&i64| counts.get(*no).is_none_or(|count| *count < MOST_EVENTS);
-        for no in nos.iter().filter(is_whole) {
+        // Of an order with more events than are read at once, the rest comes with the next look.
+        for no in nos.iter().filter(|no| !cut.contains(no)) {
             self.changed.remove(no);
         }
         if self.sent.len() > MOST_KNOWN {

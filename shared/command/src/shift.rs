@@ -245,6 +245,9 @@ impl Commands {
         let batch = Batch { shift: no, distance: -distance, kind: "shift_undone", reason, by };
         let begun = Instant::now();
         let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
+        // A repeat of the request that made the shift moves nothing from now on.
+        let ended = async { shift::note_moved(&self.host.store.operations().await?, no).await };
+        ended.await.map_err(self.failed("shift"))?;
         let mut after = OrderNo(0);
         loop {
             let next = async { shift::moved(&self.host.store.operations().await?, no, after, BATCH).await };

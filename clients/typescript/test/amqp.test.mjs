@@ -207,7 +207,7 @@ test("a task runs on while the connection is lost, once, and its decision counts
     await begun.happened;
     way.cut();
     // Longer than the work time-out: heartbeats go over the next connection.
-    await pause(5000);
+    await pause(11_000);
     way.cut();
     go.happen();
     await client.wait("ts-cut", 30);

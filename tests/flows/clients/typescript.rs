@@ -11,7 +11,7 @@ use super::between::Between;
 use super::{check_traces, engine, root, run, shop};
 
 /// Gives a task to the actor of the tests.
-const SCORE: &str = "- actor: {name: scoring, body: \"${params}\", workTimeout: 2s}\n\
+const SCORE: &str = "- actor: {name: scoring, body: \"${params}\", workTimeout: 5s}\n\
     - script: 'result(response.body)'";
 
 /// The folder of the package with its libraries, built.

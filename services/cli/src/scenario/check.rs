@@ -42,7 +42,7 @@ pub(crate) fn check(
             Ok(CheckedFile::Scenario { name, kind: ScenarioKind::Operation, .. }) => {
                 let operation =
                     LibraryEntry { name: name.clone(), version: None, file: None, text: text.clone() };
-                broken_by(operation.clone(), path, &mut libraries, |path, text, library| {
+                broken_by(operation, path, &mut libraries, |path, text, library| {
                     read_file(path, text, library, &scripting, &bounds).err()
                 })?
             }
@@ -90,9 +90,8 @@ impl BrokenUser {
     fn report(&self, screen: &Screen) -> String {
         let Self { user: FileUser { path, scenario, operation }, faults } = self;
         let warning = screen.paint(Paint::Bad, "warning");
-        let file = input::name_of(path);
-        let mut line =
-            format!("{warning}: `{scenario}` ({file}) runs `{operation}` and could not be applied any more");
+        let named = format!("`{scenario}` ({}) runs `{operation}`", input::name_of(path));
+        let mut line = format!("{warning}: {} and cannot be applied together with it", harmless(&named));
         for fault in faults {
             let place = fault.at.map_or_else(String::new, |at| format!("line {}: ", at.line));
             line.push_str(&format!("\n  {place}{}", harmless(&fault.message)));
@@ -254,6 +253,7 @@ mod tests {
         let [user] = <[FileUser; 1]>::try_from(users).unwrap();
         let shown = BrokenUser { user, faults: vec![Fault::placed(None, "/states", "it lacks `b`")] };
         let line = shown.report(&Screen::plain());
+        assert!(line.contains("runs `o` and cannot be applied together with it"), "{line}");
         assert!(line.starts_with("warning: `w` (") && line.ends_with("\n  it lacks `b`"), "{line}");
         assert_eq!((&shown.value()["scenario"], &shown.value()["operation"]), (&json!("w"), &json!("o")));
     }

@@ -75,7 +75,7 @@ async fn scn_7_what_was_accepted_burdens_neither_the_index_nor_the_search_of_the
     ground.sql(accepted).await;
     let size = ground.count("SELECT pg_relation_size('callbacks_in_vain')").await;
     assert!(size <= 2 * 8192, "{size} bytes: the index holds accepted callbacks");
-    ground.sql("ANALYZE").await;
+    ground.sql("ANALYZE callbacks").await;
     let client = ground.work().await;
     client.query("SELECT pg_stat_force_next_flush()", &[]).await.unwrap();
     let read =

@@ -1,5 +1,5 @@
-//! The called systems of all plays: one HTTP server, one queue for all messages, and actors. Answers
-//! only as the table of the play says whose mark a request carries.
+//! The called systems of all plays: one HTTP server, one queue for all messages, and one for copies of
+//! all tasks of actors. Answers only as the table of the play says whose mark a request carries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +21,6 @@ use crate::installation::Installation;
 
 /// The longest time until an HTTP answer; no call runs into its time-out because of it.
 const ANSWER_MAX: Duration = Duration::from_millis(200);
-/// Between two looks for the queue of an actor, which the engine makes with its first task.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Systems that run beside an engine; it ends with this value.
 pub struct Systems {
@@ -36,25 +34,16 @@ impl Systems {
         for play in &plays {
             serve_http(engine, play);
         }
-        let url = engine.env().amqp_url();
-        let connection = connect(url).await;
+        let prefix = engine.env().prefix();
+        let connection =
+            Connection::connect(engine.env().amqp_url(), ConnectionProperties::default()).await.unwrap();
         let client = Arc::new(engine.env().amqp().await.unwrap());
-        let callbacks = format!("{}.callbacks", engine.env().prefix());
-        let mut tasks = JoinSet::new();
         let channel = connection.create_channel().await.unwrap();
-        for play in &plays {
-            for actor in &play.actors {
-                let queue = format!("{}.actors.{}", engine.env().prefix(), marked(actor, &play.mark));
-                let (url, callbacks) = (url.to_owned(), callbacks.clone());
-                let (actor, play, client) = (actor.clone(), play.clone(), client.clone());
-                tasks.spawn(async move {
-                    let (_connection, consumer) = tasks_of(&url, &queue).await;
-                    decide(consumer, callbacks, actor, play, client).await;
-                });
-            }
-        }
-        let consumer = declare(&channel, engine.env().prefix(), &plays).await;
-        tasks.spawn(take_messages(consumer, engine.env().prefix().to_owned(), plays, client));
+        let messages = declare(&channel, prefix, &plays).await;
+        let handed_out = copies_of_tasks(&channel, prefix, &plays).await;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(take_tasks(handed_out, prefix.to_owned(), plays.clone(), client.clone()));
+        tasks.spawn(take_messages(messages, prefix.to_owned(), plays, client));
         Self { _connection: connection, _tasks: tasks }
     }
 }
@@ -115,7 +104,23 @@ async fn declare(channel: &Channel, prefix: &str, plays: &[Arc<Play>]) -> Consum
             }
         }
     }
-    consume(channel, &queue).await.unwrap()
+    consume(channel, &queue).await
+}
+
+/// Binds a queue for copies of the tasks of all actors. The queue of an actor itself comes into being with its first task.
+async fn copies_of_tasks(channel: &Channel, prefix: &str, plays: &[Arc<Play>]) -> Consumer {
+    let (queue, exchange) = (format!("{prefix}-tasks"), format!("{prefix}.actors"));
+    let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+    channel.queue_declare(queue.as_str().into(), durable, FieldTable::default()).await.unwrap();
+    for play in plays {
+        for actor in &play.actors {
+            let key = marked(actor, &play.mark);
+            let (options, none) = (QueueBindOptions::default(), FieldTable::default());
+            let (to, from) = (queue.as_str().into(), exchange.as_str().into());
+            channel.queue_bind(to, from, key.as_str().into(), options, none).await.unwrap();
+        }
+    }
+    consume(channel, &queue).await
 }
 
 /// Takes what is published, and calls back.
@@ -152,55 +157,37 @@ async fn take_messages(mut consumer: Consumer, prefix: String, plays: Vec<Arc<Pl
     }
 }
 
-/// Takes the tasks of one actor of one play, and decides.
-async fn decide(
-    mut consumer: Consumer,
-    callbacks: String,
-    actor: String,
-    play: Arc<Play>,
-    client: Arc<Amqp>,
-) {
+/// Takes the tasks of all actors, and decides on each in its own time.
+async fn take_tasks(mut consumer: Consumer, prefix: String, plays: Vec<Arc<Play>>, client: Arc<Amqp>) {
+    let actors = |play: &Arc<Play>| {
+        let named = |actor: &String| (marked(actor, &play.mark), (play.clone(), actor.clone()));
+        play.actors.iter().map(named).collect::<Vec<_>>()
+    };
+    let known: HashMap<String, (Arc<Play>, String)> = plays.iter().flat_map(actors).collect();
+    let callbacks = format!("{prefix}.callbacks");
+    let mut decisions = JoinSet::new();
     while let Some(Ok(delivery)) = consumer.next().await {
+        let (play, actor) = known[delivery.routing_key.as_str()].clone();
         let task: Value = serde_json::from_slice(&delivery.data).unwrap();
         let Some(line) = play.table.actor(&actor, &task["body"]).filter(|line| line["decision"] != "none")
         else {
             continue;
         };
         let delay = line.get("after").map_or(Duration::ZERO, |after| play.pace.short(duration(after)));
-        tokio::time::sleep(delay).await;
         let decision = line["decision"].as_str().unwrap_or("success");
-        let body = json!({"decision": decision, "result": line["result"], "error": line["error"]});
+        let body =
+            json!({"decision": decision, "result": line["result"], "error": line["error"]}).to_string();
         let properties =
             BasicProperties::default().with_correlation_id(task["pass"].as_str().unwrap().into());
-        let body = body.to_string();
-        client.publish(&callbacks, "actor.decision", body.as_bytes(), &properties).await.unwrap();
+        let (client, callbacks) = (client.clone(), callbacks.clone());
+        decisions.spawn(async move {
+            tokio::time::sleep(delay).await;
+            client.publish(&callbacks, "actor.decision", body.as_bytes(), &properties).await.unwrap();
+        });
     }
 }
 
-/// The queue of an actor, as soon as the engine has made it.
-async fn tasks_of(url: &str, queue: &str) -> (Connection, Consumer) {
-    let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-    loop {
-        // A channel on which a queue is missed is closed; a queue that is just being made may even
-        // cost the connection.
-        let connection = connect(url).await;
-        while let Ok(channel) = connection.create_channel().await {
-            let found = channel.queue_declare(queue.into(), passive, FieldTable::default()).await;
-            if found.is_ok()
-                && let Ok(consumer) = consume(&channel, queue).await
-            {
-                return (connection, consumer);
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-}
-
-async fn connect(url: &str) -> Connection {
-    Connection::connect(url, ConnectionProperties::default()).await.unwrap()
-}
-
-async fn consume(channel: &Channel, queue: &str) -> lapin::Result<Consumer> {
+async fn consume(channel: &Channel, queue: &str) -> Consumer {
     let options = BasicConsumeOptions { no_ack: true, ..BasicConsumeOptions::default() };
-    channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await
+    channel.basic_consume(queue.into(), "".into(), options, FieldTable::default()).await.unwrap()
 }

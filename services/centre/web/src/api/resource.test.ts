@@ -76,6 +76,59 @@ test("ui_2 an event shows at once, over what is known and over an answer that wa
     assert.equal(await asking(() => undefined), 1, "an answer that was asked for after it counts");
 });
 
+/** Orders whose changes are counted: a row for each, with the number of its last change. */
+type Counted = Readonly<Record<string, number>>;
+
+test("ui_2 whatever the order of changes, events and answers, nothing that was shown is unseen, and in the end all is shown", async () => {
+    let seed = 7;
+    const dice = (sides: number) => (seed = (seed * 48_271) % 2_147_483_647) % sides;
+    const amend = (data: Counted, { order, status }: { order: string; status: string }) =>
+        Number(status) > (data[order] ?? 0) ? { ...data, [order]: Number(status) } : data;
+    for (let run = 0; run < 200; run++) {
+        const stored: Record<string, number> = { a: 0, b: 0, c: 0 };
+        const answers: (() => void)[] = [];
+        // An answer is what was stored when it was asked for.
+        globalThis.fetch = () => {
+            const body = { ...stored };
+            return new Promise((resolve) => answers.push(() => resolve(Response.json(body))));
+        };
+        const resource = new Resource<Counted>({ method: "GET", url: "/v1/x" }, undefined, amend);
+        const unheard: { order: string; at: string; status: string }[] = [];
+        const steps = [
+            () => {
+                const order = "abc"[dice(3)] ?? "a";
+                stored[order] = (stored[order] ?? 0) + 1;
+                unheard.push({ order, at: "", status: String(stored[order]) });
+            },
+            () => {
+                const event = unheard.shift();
+                if (!event) return;
+                resource.hear(event);
+                void resource.ask();
+            },
+            () => answers.shift()?.(),
+        ];
+        let before: Counted = {};
+        const look = async () => {
+            await new Promise((resolve) => setImmediate(resolve));
+            const shown = resource.known.value.data ?? before;
+            for (const [order, count] of Object.entries(before)) assert.ok((shown[order] ?? 0) >= count, `run ${run}: ${order}`);
+            before = shown;
+        };
+        void resource.ask();
+        for (let step = 0; step < 40; step++) {
+            steps[dice(steps.length)]?.();
+            await look();
+        }
+        while (unheard.length > 0) steps[1]?.();
+        while (answers.length > 0) {
+            steps[2]?.();
+            await look();
+        }
+        assert.deepEqual(before, stored, `run ${run}`);
+    }
+});
+
 test("a resource that is stopped says nothing more", async () => {
     globalThis.fetch = (_, init) =>
         new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new DOMException("aborted", "AbortError"))));

@@ -43,8 +43,8 @@ export class Resource<T> {
     readonly known = signal<Known<T>>({ data: undefined, at: undefined, failure: undefined });
     private asking: AbortController | undefined;
     private again = false;
-    /** Last event since the request under way was sent: its answer may be older. */
-    private heard: OrderEvent | undefined;
+    /** Last event of each order since the request under way was sent: its answer may be older. */
+    private readonly heard = new Map<string, OrderEvent>();
 
     constructor(
         readonly request: Read<T>,
@@ -60,7 +60,7 @@ export class Resource<T> {
         }
         const asking = new AbortController();
         this.asking = asking;
-        this.heard = undefined;
+        this.heard.clear();
         try {
             const answer = await this.load(this.request, asking.signal);
             const data = this.amended(answer);
@@ -80,15 +80,15 @@ export class Resource<T> {
 
     /** Shows what an event says, before what it asks for is answered. */
     hear(event: OrderEvent): void {
-        this.heard = event;
+        if (this.asking) this.heard.set(event.order, event);
         const known = this.known.peek();
         if (known.data === undefined) return;
-        const data = this.amended(known.data);
+        const data = this.amend(known.data, event);
         if (data !== known.data) this.known.value = { ...known, data };
     }
 
     private amended(data: T): T {
-        return this.heard ? this.amend(data, this.heard) : data;
+        return [...this.heard.values()].reduce(this.amend, data);
     }
 
     stop(): void {

@@ -1,6 +1,7 @@
 // The page of one order: its head with what can be done, the answer to why it does not run, and its parts as tabs.
 
 import { useRef } from "preact/hooks";
+import { amended } from "../api/amended";
 import { read, type ApiRequest } from "../api/client";
 import { useResource, type Shown } from "../api/resource";
 import { query, to, toWith } from "../app/router";
@@ -12,7 +13,6 @@ import { Panel } from "../parts/panel";
 import { Tabs, chosenTab, type Tab } from "../parts/tabs";
 import { order as text } from "../text/order";
 import { Actions } from "./order/actions";
-import { amended } from "./order/amended";
 import { CopyAs } from "./order/copy-as";
 import { DataTab } from "./order/data-tab";
 import { Dependencies } from "./order/dependencies";

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { amendedPage } from "../../api/amended";
 import { json } from "../../api/client";
 import { useResource, type Shown } from "../../api/resource";
 import { now } from "../../app/clock";
@@ -27,11 +28,11 @@ export interface Page {
     readonly next?: string | null;
 }
 
-/** The page of the address, asked for again when one of its orders changes, and from time to time for new ones. */
+/** The page of the address. An event of one of its orders is shown at once and asks for the page again; new orders come from time to time. */
 export function useOrders(selection: Selection, cursor: string | null, live: boolean): Shown<Page> {
     const [followed, setFollowed] = useState<readonly string[]>([]);
     const follow = live && followed.length > 0 ? { follow: { order: followed } } : {};
-    const page = useResource(listRequest(selection, cursor, PAGE), { every: live ? 5_000 : 0, ...follow });
+    const page = useResource(listRequest(selection, cursor, PAGE), { every: live ? 5_000 : 0, amend: amendedPage, ...follow });
     const since = useRef(0);
     const open = page.data?.items.filter((one) => !FINAL.includes(one.status)).map((one) => one.id) ?? [];
     const key = open.join("\n");

@@ -18,6 +18,8 @@ pub(super) struct Noted {
     pub(super) warnings: Vec<Fault>,
     /// Warnings that hold while the order holds its queue.
     pub(super) held: Vec<Fault>,
+    /// Children of an `each` that are to be awaited by a `wait` behind it.
+    pub(super) awaited_children: Vec<Mark>,
     /// Place of the rules that the scenario brings along.
     pub(super) errors: Option<Mark>,
     /// Pointers of actions that leave an answer behind, and of those that rest.

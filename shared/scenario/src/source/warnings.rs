@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::draft::{Mark, Named};
 use super::noted::Noted;
 use super::reader::{Fields, ScenarioReader, Spot, quoted, with_nearest};
-use crate::Scenario;
 use crate::script::ScriptNames;
 use crate::value::{Expression, Template};
+use crate::{Action, Scenario, ScenarioKind};
 
 /// Warnings of one file that are reported.
 const MAX_WARNINGS: usize = 100;
@@ -102,6 +102,7 @@ impl Noted {
         let (schema, releases) = (scenario.params_schema.as_ref(), scenario.releases());
         let mut found = self.of_rules(scenario);
         found.extend(self.of_answers(scenario));
+        found.extend(self.of_children(scenario));
         let mentions = std::mem::take(&mut self.mentions);
         let unknown = mentions.iter().filter_map(|(path, mark)| self.unknown(path, mark, schema));
         found.extend(unknown.take(MAX_WARNINGS));
@@ -112,6 +113,20 @@ impl Noted {
         warnings.dedup();
         warnings.truncate(MAX_WARNINGS);
         warnings
+    }
+
+    /// The warnings of children that an `each` starts to be awaited, in a workflow that awaits nothing.
+    fn of_children(&self, scenario: &Scenario) -> Vec<Fault> {
+        let waits = scenario.actions().any(|action| matches!(action, Action::Wait { .. }));
+        if waits || scenario.kind == ScenarioKind::Operation {
+            return Vec::new();
+        }
+        let warning = |mark: &Mark| {
+            let warning = mark
+                .fault("`wait: true` has no effect: an order inside `each` is awaited by a `wait` behind it");
+            warning.hint("add `- wait` behind the `each`, or leave `wait` out")
+        };
+        self.awaited_children.iter().map(warning).collect()
     }
 
     /// The warning that nothing gives a value to a path.

@@ -184,6 +184,11 @@ fn check(reader: &mut ScenarioReader<'_>, spot: &Spot<'_>, draft: &mut DraftActi
                 reader.push(fault.hint("move `timeout` to that `wait`"));
             }
             order.waits_here = false;
+            if order.request.is_some()
+                && let Some(noted) = reader.noted.as_mut()
+            {
+                noted.awaited_children.push(mark.clone());
+            }
         }
         _ => {}
     }

@@ -127,6 +127,25 @@ fn scn_5_an_answer_that_is_read_after_a_rest_is_warned_of() {
 }
 
 #[test]
+fn scn_17_children_of_an_each_that_nothing_waits_for_are_warned_of() {
+    let each = |order: &str| {
+        format!(
+            "- each: {{in: '${{params.items}}', as: item, actions: [{{order: {{scenario: s, {order}}}}}]}}\n"
+        )
+    };
+    let found = warnings(&with_actions(&each("wait: true, request: r")));
+    let [warning] = &found[..] else { panic!("{found:?}") };
+    assert!(warning.contains("`wait: true` has no effect"), "{warning}");
+    assert_eq!(warnings(&with_actions(&each("params: {}"))), [""; 0], "nobody is to wait");
+    let waiting = format!(
+        "scenario: w\ninitialState: a\nstates:\n  a:\n    actions:\n      {}      - wait\n    on: {{wait: w, fail: done}}\n  \
+         w: {{kind: waiting, on: {{callback: done, timeout: done}}}}\n  done: {{kind: terminal}}\n",
+        each("wait: true, request: r")
+    );
+    assert_eq!(warnings(&waiting), [""; 0]);
+}
+
+#[test]
 fn scn_1_parameters_that_the_schema_does_not_have_are_warned_of() {
     let with = |schema: &str, use_: &str| {
         warnings(

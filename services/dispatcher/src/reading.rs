@@ -12,6 +12,7 @@ use pagurus_dispatch::{
 use pagurus_domain::id::{Incarnation, OrderNo};
 use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
+use pagurus_runtime::stats::Series;
 use pagurus_store::hot::queues;
 use pagurus_store::hot::stages::{self, ReadyRow, ReadyStage};
 use pagurus_store::recovery::cluster;
@@ -74,8 +75,8 @@ impl Reader {
         Ok(count)
     }
 
-    /// Takes one turn of the slow pass: a page of what is ready, what is in progress, the workers. Woken
-    /// stages that nothing was known of are noted.
+    /// Takes one turn of the slow pass: a page of what is ready, what is in progress, the workers. Stages that
+    /// nothing was known of are counted as their news would be, and the woken ones among them noted.
     pub async fn turn(
         &mut self,
         host: &Host,
@@ -88,12 +89,12 @@ impl Reader {
         }
         let begun = Instant::now();
         let page = self.page(&client).await?;
-        for ReadyRow { stage, stream, .. } in &page {
-            let (no, attempt) = (stage.no, stage.attempt);
-            if let Some(stream) = stream
-                && !dispatcher.knows(no, attempt)
-            {
-                unheard.read((no, attempt), *stream, &stage.flow, Instant::now());
+        let known = |row: &&ReadyRow| dispatcher.knows(row.stage.no, row.stage.attempt);
+        for ReadyRow { stage, stream, .. } in page.iter().filter(|row| !known(row)) {
+            // Its news may come later, and counts no more then.
+            host.stats.count(Series::FlowCame, &stage.flow);
+            if let Some(stream) = stream {
+                unheard.read((stage.no, stage.attempt), *stream, &stage.flow, Instant::now());
             }
         }
         let rows = page.into_iter().map(|row| ready(row.stage)).collect();

@@ -1,9 +1,11 @@
 //! What-if: what services count of real orders, and its replay.
 
+use pagurus_harness::nodes::Role;
+use pagurus_harness::proxy::{Mode, Proxy, host_of};
 use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
 
-use crate::installation::{Installation, PATIENCE, asking, call, until};
+use crate::installation::{Installation, LOG, PATIENCE, asking, call, until};
 use crate::sight::cli;
 
 /// Orders of the flow `tariff` that succeed; one more fails.
@@ -119,4 +121,33 @@ async fn dsp_15_the_last_hour_of_a_flow_is_played_through_other_settings() {
         nothing.status == 404 && nothing.body["detail"].as_str().unwrap().contains("nothing was recorded"),
         "{nothing:?}"
     );
+}
+
+// DSP-15: a record that news alone made would show less work than there was whenever news is lost or late.
+#[tokio::test]
+async fn dsp_15_stages_whose_news_was_lost_are_counted_when_they_are_found() {
+    let mut engine = Installation::start("what_if_lost_news").await;
+    let proxy = Proxy::start(&host_of(engine.env().amqp_url())).await.unwrap();
+    let behind = proxy.url(engine.env().amqp_url());
+    let cut_off = engine.add_with(Role::Intake, "intake-2", &[("PAGURUS__BROKER__URL", &behind)]).await;
+    let beside = engine.env().api(&cut_off);
+    engine.actions("tariff", LOG).await;
+    proxy.set(Mode::Cut);
+    for id in ["a", "b", "c"] {
+        let order = json!({"id": id, "scenario": "tariff"});
+        beside.post("/v1/orders", &order).await.unwrap().success().unwrap();
+    }
+    for id in ["a", "b", "c"] {
+        engine.reach(id, "success").await;
+    }
+    let session = engine.database().await;
+    let counted =
+        "SELECT coalesce(sum(count), 0)::bigint FROM stats WHERE what = 'flows.came' AND key = 'tariff'";
+    let came = async || session.query_one(counted, &[]).await.unwrap().get::<_, i64>(0);
+    until("those without news are counted", PATIENCE, async || came().await == 3).await;
+    // News that comes late counts nothing again.
+    proxy.set(Mode::Pass);
+    engine.run(json!({"id": "d", "scenario": "tariff"}), "success").await;
+    until("one with news is counted", PATIENCE, async || came().await >= 4).await;
+    assert_eq!(came().await, 4);
 }

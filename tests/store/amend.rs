@@ -98,14 +98,37 @@ async fn ord_27_a_later_start_takes_an_order_out_of_its_queue_and_voids_its_hand
 }
 
 #[tokio::test]
-async fn ord_10_a_sequential_order_whose_start_time_has_passed_takes_the_tail_of_its_queue() {
+async fn ord_10_a_sequential_order_whose_start_time_has_passed_takes_its_place_with_its_registration() {
     let ground = Ground::new("past").await;
-    let past = json!({"mode": "sequential", "queue": "q", "lifecycle": {"startAt": "2020-01-01T00:00:00Z"}});
-    let registered = ground.register(&[ground.new_order("a", &past)]).await;
-    let [Registered::Accepted { no, ready: None, .. }] = registered[..] else { panic!("{registered:?}") };
-    let woken: Vec<OrderNo> = ground.wake(pagurus_domain::activation::Stream::Postponed).await;
-    assert_eq!(woken, [no]);
-    assert_eq!(ground.count("SELECT count(*) FROM queued").await, 1);
+    let sequential = json!({"mode": "sequential", "queue": "q"});
+    let starts = |at: String| json!({"mode": "sequential", "queue": "q", "lifecycle": {"startAt": at}});
+    let past = starts("2020-01-01T00:00:00Z".to_owned());
+    let new = [
+        ground.new_order("a", &sequential),
+        ground.new_order("future", &starts(in_an_hour().to_string())),
+        ground.new_order("past", &past),
+        ground.new_order("b", &sequential),
+    ];
+    let registered = ground.register(&new).await;
+    let is_ready = |one: &Registered| matches!(one, Registered::Accepted { ready: Some(stage), .. } if stage.place.is_some());
+    assert_eq!(
+        registered.iter().map(is_ready).collect::<Vec<_>>(),
+        [true, false, true, true],
+        "{registered:?}"
+    );
+    let queued =
+        "SELECT string_agg(o.id, ' ' ORDER BY q.position) FROM queued q JOIN orders o ON o.no = q.order_no";
+    let ids: String = ground.work().await.query_one(queued, &[]).await.unwrap().get(0);
+    assert_eq!(ids, "a past b");
+    assert_eq!(
+        ground
+            .register(&new[2..3])
+            .await
+            .iter()
+            .filter(|one| matches!(one, Registered::Duplicate(_)))
+            .count(),
+        1
+    );
 }
 
 /// Restarts failed orders in one transaction; returns for each if it yields to fresh ones, as reported at once.

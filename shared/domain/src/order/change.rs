@@ -140,13 +140,12 @@ pub struct Begin {
 }
 
 impl Begin {
-    /// Start of an order; `waits` for others, `has_start_time`, is a member of a queue (`is_queued`).
-    /// A member with a start time takes its position when that has come, even if it has: so two
-    /// registrations never differ by a clock.
+    /// Start of an order; `waits` for others, has a start time that is still to come (`starts_later`), is a member of
+    /// a queue (`is_queued`). A member that waits for either takes its position when the wait is over.
     #[must_use]
-    pub const fn of(waits: bool, has_start_time: bool, is_queued: bool) -> Self {
-        let at_once = if waits || (has_start_time && is_queued) { Status::Postponed } else { Status::New };
-        Self { at_once, later: Status::Postponed, joins_queue: is_queued && !has_start_time && !waits }
+    pub const fn of(waits: bool, starts_later: bool, is_queued: bool) -> Self {
+        let at_once = if waits { Status::Postponed } else { Status::New };
+        Self { at_once, later: Status::Postponed, joins_queue: is_queued && !starts_later && !waits }
     }
 }
 
@@ -296,14 +295,14 @@ mod tests {
 
     #[test]
     fn ord_17_an_order_begins_at_once_unless_time_or_others_hold_it() {
-        let begin = |waits, timed, queued| {
-            let Begin { at_once, later, joins_queue } = Begin::of(waits, timed, queued);
+        let begin = |waits, starts_later, queued| {
+            let Begin { at_once, later, joins_queue } = Begin::of(waits, starts_later, queued);
             (at_once, later, joins_queue)
         };
         assert_eq!(begin(false, false, false), (Status::New, Status::Postponed, false));
         assert_eq!(begin(false, false, true), (Status::New, Status::Postponed, true));
         assert_eq!(begin(false, true, false), (Status::New, Status::Postponed, false));
-        assert_eq!(begin(false, true, true), (Status::Postponed, Status::Postponed, false));
+        assert_eq!(begin(false, true, true), (Status::New, Status::Postponed, false));
         assert_eq!(begin(true, false, true), (Status::Postponed, Status::Postponed, false));
     }
 

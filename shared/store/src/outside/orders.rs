@@ -46,6 +46,9 @@ statements! {
                      trace, start_at, start_deadline, start_period, answers, promise_at, labels, position, at_once, later)
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
+    STILL_TO_COME = "
+        SELECT start_at > now() AS is_later
+          FROM unnest($1::timestamptz[]) WITH ORDINALITY AS t (start_at, line) ORDER BY line";
     INSERT_PAYLOADS = "
         INSERT INTO payloads (order_no, params)
         SELECT * FROM unnest($1::bigint[], $2::text[]) AS t (order_no, params)";
@@ -107,7 +110,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
         return register_rest(tx, orders, &refused).await;
     }
     let waits: Vec<bool> = orders.iter().map(|order| admission.waits(order)).collect();
-    let begins: Vec<Begin> = orders.iter().zip(&waits).map(|(order, waits)| begin(order, *waits)).collect();
+    let begins = begins(tx, orders, &waits).await?;
     let positions = positions_of(tx, orders, &begins).await?;
     let behind = awaiting::behind_members(tx, orders).await?;
     if !behind.is_empty() {
@@ -183,8 +186,23 @@ struct Inserted {
     awaited: bool,
 }
 
-fn begin(order: &NewOrder, waits: bool) -> Begin {
-    Begin::of(waits, order.request.start_at.is_some(), order.queue.is_some())
+/// The start of each order. Members of queues must know beforehand whether their start time has come: only then they take a
+/// position now.
+async fn begins(tx: &Tx<'_>, orders: &[NewOrder], waits: &[bool]) -> Result<Vec<Begin>> {
+    let start_of = |order: &NewOrder| order.request.start_at.filter(|_| order.queue.is_some());
+    let timed: Vec<Timestamp> = orders.iter().filter_map(start_of).collect();
+    let later: Vec<bool> = if timed.is_empty() {
+        Vec::new()
+    } else {
+        let rows = tx.query(&tx.prepare_cached(STILL_TO_COME).await?, &[&timed]).await?;
+        rows.iter().map(|row| row.get("is_later")).collect()
+    };
+    let mut later = later.into_iter();
+    let mut begin = |(order, waits): (&NewOrder, &bool)| {
+        let starts_later = start_of(order).is_some() && later.next().unwrap_or(true);
+        Begin::of(*waits, starts_later, order.queue.is_some())
+    };
+    Ok(orders.iter().zip(waits).map(&mut begin).collect())
 }
 
 /// Positions of the orders that become members of their queues now.

@@ -103,11 +103,11 @@ impl Tables {
         let conditions = self.first_conditions(order);
         let stands: Vec<_> = conditions.iter().map(|(_, row)| (row.stand, row.otherwise)).collect();
         let waits = verdict(&stands) != StartDecision::Start;
-        let begin = Begin::of(waits, request.start_at.is_some(), order.queue.is_some());
+        let starts_later = request.start_at.is_some_and(|at| at > self.now);
+        let begin = Begin::of(waits, starts_later, order.queue.is_some());
         let queue = order.queue.as_deref().filter(|_| begin.joins_queue);
         let position = queue.map(|queue| self.take_position(queue));
-        let status =
-            if request.start_at.is_some_and(|at| at > self.now) { begin.later } else { begin.at_once };
+        let status = if starts_later { begin.later } else { begin.at_once };
         self.by_id.insert(request.id.clone(), no);
         self.orders.insert(no, row(order, status, self.now));
         if let Some((queue, position)) = order.queue.as_deref().zip(position) {

@@ -12,6 +12,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::hot::control::{self, Allowed, Locked, LockedOrders};
+use pagurus_store::hot::dependencies::cycles;
 use pagurus_store::hot::history::{self, HistoryEvent};
 use pagurus_store::lists::audit::{self, AuditEntry};
 use pagurus_store::outside::amend::{self, Postponement, Reopening};
@@ -206,6 +207,13 @@ impl Commands {
     ) -> Result<Vec<ActOutcome>, Error> {
         self.catalogue.refresh(&client).await?;
         let tx = client.transaction().await?;
+        let may_wait = match action.restart() {
+            Some(restart) if !restart.ignore_conditions => cycles::may_wait_again(&tx, ids).await?,
+            _ => false,
+        };
+        if may_wait {
+            cycles::take_turn(&tx).await?;
+        }
         let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;
         if !moved.is_empty() {
             return Err(Error::Contended);
@@ -217,6 +225,10 @@ impl Commands {
             None => HashMap::new(),
         };
         let stored = restart::RestartState::read(&tx, action.restart(), &orders).await?;
+        // One that has ended since the look before took no turn.
+        if stored.lets_wait() && !may_wait {
+            return Err(Error::Contended);
+        }
         let mut plan = ActPlan::default();
         for order in &orders {
             let outcome = match (done.get(&order.head.no), terms.key) {
@@ -299,6 +311,9 @@ impl Commands {
             plan.ending.push((allowed, ending));
             return Ok(Ok(Acted { status, life: order.head.life.0, note: None }));
         };
+        if let Err(problem) = stored.check_cycle(order.head.no) {
+            return Ok(Err(problem.with_status(order.status)));
+        }
         let reopening = self.reopening(tx, allowed.order(), restart, terms, stored).await?;
         Ok(reopening.map(|(mut reopening, note)| {
             // What a node gave up had begun: nothing holds it back.

@@ -1,6 +1,6 @@
 //! Restarts: where the new life begins, with which parameters and variables, and until when.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,6 +12,7 @@ use pagurus_scenario::start::start_state;
 use pagurus_scenario::{Scenario, StateId};
 use pagurus_store::hot::control::{self, Locked};
 use pagurus_store::hot::dependencies;
+use pagurus_store::hot::dependencies::cycles::WaitGraph;
 use pagurus_store::outside::amend::{Postponement, Reopening};
 use pagurus_store::outside::answers::kept;
 use pagurus_store::{Error, Tx};
@@ -47,8 +48,10 @@ pub(crate) struct RestartState {
     snapshots: Snapshots,
     /// Parameters, where they are to be replaced.
     params: HashMap<OrderNo, String>,
-    /// Orders with conditions that were not met before they ended.
-    unmet: HashSet<OrderNo>,
+    /// Orders that a new life lets wait for others again, each with those: conditions that were not met before it ended.
+    unmet: BTreeMap<OrderNo, Vec<String>>,
+    /// The way by which each of these would wait for itself then.
+    cycles: HashMap<OrderNo, Vec<String>>,
     /// Names of the requests that were answered in the life before.
     answered: HashMap<OrderNo, BTreeSet<String>>,
 }
@@ -59,10 +62,13 @@ impl RestartState {
         let Some(restart) = restart else { return Ok(Self::default()) };
         let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
         let goes_on = restart.from.as_deref() != Some("initial");
+        let unmet =
+            if restart.ignore_conditions { BTreeMap::new() } else { dependencies::closed(tx, &nos).await? };
         Ok(Self {
             snapshots: if goes_on { control::snapshots(tx, &nos).await? } else { Snapshots::default() },
             params: if restart.params.is_some() { control::params(tx, &nos).await? } else { HashMap::new() },
-            unmet: dependencies::closed(tx, &nos).await?,
+            cycles: cycles_of(tx, orders, &unmet).await?,
+            unmet,
             answered: if restart.keep_callbacks { HashMap::new() } else { kept::answered(tx, &nos).await? },
         })
     }
@@ -88,8 +94,40 @@ impl RestartState {
             return None;
         }
         let later = order.start_at.filter(|at| *at > order.now).map(Postponement::Until);
-        if self.unmet.contains(&order.head.no) { Some(Postponement::ForOthers) } else { later }
+        if self.unmet.contains_key(&order.head.no) { Some(Postponement::ForOthers) } else { later }
     }
+
+    /// True if the new life of an order waits for others.
+    pub fn lets_wait(&self) -> bool {
+        !self.unmet.is_empty()
+    }
+
+    /// The problem of an order whose new life would wait for itself: an order that waits for it was registered after it
+    /// had ended (ORD-14).
+    pub fn check_cycle(&self, no: OrderNo) -> Result<(), Problem> {
+        let Some(way) = self.cycles.get(&no) else { return Ok(()) };
+        let message = format!(
+            "the order would wait for itself: {}; each waits for the next. `ignoreConditions` restarts it without waiting",
+            way.join(" → ")
+        );
+        Err(Problem::new(Type::Refused, message))
+    }
+}
+
+/// The way by which each of these orders, which would wait for others again, would wait for itself.
+async fn cycles_of(
+    tx: &Tx<'_>,
+    orders: &[Locked],
+    unmet: &BTreeMap<OrderNo, Vec<String>>,
+) -> Result<HashMap<OrderNo, Vec<String>>, Error> {
+    let before: BTreeSet<&str> = unmet.values().flatten().map(String::as_str).collect();
+    let mut graph = WaitGraph::from(tx, &before.into_iter().collect::<Vec<_>>()).await?;
+    let waiting = orders.iter().filter_map(|order| Some((&order.head, unmet.get(&order.head.no)?)));
+    let refused = waiting.filter_map(|(head, before)| {
+        let before: Vec<&str> = before.iter().map(String::as_str).collect();
+        Some((head.no, graph.refuse(&head.id, &before, true)?))
+    });
+    Ok(refused.collect())
 }
 
 impl Commands {

@@ -134,6 +134,11 @@ const MODULES: &[Module] = &[
         &[(&[Intake], &["SCENARIOS"])],
     ),
     of(crate::hot::dependencies::awaiting::STATEMENTS, &[Intake, Activator, Worker], &[]),
+    of(
+        crate::hot::dependencies::cycles::STATEMENTS,
+        &[Intake, Activator, Worker],
+        &[(&[Intake, Activator], &["HAS_CLOSED"])],
+    ),
     of(crate::hot::dependencies::graph::STATEMENTS, &[Intake, Activator], &[]),
     of(crate::upkeep::doctor::STATEMENTS, &[Intake], &[]),
     of(crate::hot::due::STATEMENTS, &[Activator], &[(&[Intake, Activator, Worker], &["TAKE_ANSWERED"])]),

@@ -200,6 +200,47 @@ async fn ord_22_a_restart_honours_open_conditions_and_the_start_time() {
 }
 
 #[tokio::test]
+async fn ord_14_a_restart_that_would_close_a_cycle_is_refused_and_says_the_way() {
+    let engine = Installation::with("ord_14_restart_cycle", &[(INTERVAL, "300ms")]).await;
+    engine.actions("once", "- fail: {class: test.over}").await;
+    engine.actions("quick", LOG).await;
+    engine.run(json!({"id": "p", "scenario": "once"}), "fail").await;
+    // Ends while it still waits for another order, which may be registered only then.
+    let given_up = async |id: &str, before: &str| {
+        let mut order = after(id, "quick", &[("p", "done"), (before, "done")]);
+        order["lifecycle"]["after"][0]["otherwise"] = json!("fail");
+        order["transactionId"] = json!(format!("t-{id}"));
+        engine.accepted(order).await;
+        assert_eq!(engine.reach(id, "fail").await["error"]["class"], "dependency.failed");
+    };
+    given_up("a", "b").await;
+    engine.accepted(after("between", "quick", &[("a", "done")])).await;
+    engine.accepted(after("b", "quick", &[("between", "done")])).await;
+    let answer = engine.act("a", "restart", &json!({})).await;
+    assert_eq!((answer.status, &answer.body["status"]), (409, &json!("fail")), "{answer:?}");
+    assert!(answer.body["message"].as_str().unwrap().contains("a → b → between → a"), "{answer:?}");
+    assert_eq!(engine.order("a").await.unwrap()["life"], 1);
+    // Of orders that are restarted together, the last that would close a cycle is refused.
+    given_up("x", "y").await;
+    given_up("y", "x").await;
+    let all =
+        json!({"action": "restart", "search": {"status": "fail", "scenario": "quick"}, "reason": "all"});
+    let no = engine.post("/v1/operations", &all).await.unwrap().success().unwrap()["operation"]["no"].clone();
+    let path = format!("/v1/operations/{no}");
+    let operation = async || engine.get(&path).await.unwrap().success().unwrap();
+    until("it has ended", PATIENCE, async || operation().await["state"] == "done").await;
+    let refused = engine.get(&format!("{path}/orders?outcome=refused")).await.unwrap().success().unwrap();
+    let refused = refused["items"].as_array().unwrap();
+    let ids: Vec<&str> = refused.iter().map(|one| one["order"].as_str().unwrap()).collect();
+    assert!(ids == ["a", "x"] || ids == ["a", "y"] || ids == ["x", "a"] || ids == ["y", "a"], "{refused:?}");
+    // Without the wait there is no cycle, and all go on.
+    assert_eq!(engine.act("a", "restart", &json!({"ignoreConditions": true})).await.status, 200);
+    for id in ["a", "between", "b"] {
+        engine.reach(id, "success").await;
+    }
+}
+
+#[tokio::test]
 async fn ord_15_polling_looks_periodically_and_goes_on_after_its_activator_was_killed() {
     let engine = Installation::with("ord_15_polling", &[(MODE, "polling"), (INTERVAL, "300ms")]).await;
     engine.world().program(Program::at("/bad").fail(1, 400));

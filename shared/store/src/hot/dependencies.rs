@@ -7,9 +7,10 @@
 
 pub mod admission;
 pub(crate) mod awaiting;
+pub mod cycles;
 pub mod graph;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::{OrderNo, ScenarioNo};
@@ -61,7 +62,9 @@ statements! {
     CLOSE = "
         UPDATE dependencies SET stand = 'closed', settled_at = now()
          WHERE order_no = ANY($1::bigint[]) AND stand NOT IN ('met', 'closed')";
-    CLOSED = "SELECT DISTINCT order_no FROM dependencies WHERE order_no = ANY($1::bigint[]) AND stand = 'closed'";
+    CLOSED = "
+        SELECT order_no, before_id FROM dependencies
+         WHERE order_no = ANY($1::bigint[]) AND stand = 'closed' ORDER BY order_no, before_id";
     REOPEN = "
         UPDATE dependencies d
            SET stand = CASE WHEN EXISTS (SELECT FROM orders p WHERE p.id = ANY(ARRAY[d.before_id])) THEN 'found' ELSE 'unknown' END,
@@ -199,10 +202,15 @@ pub(crate) async fn close(tx: &Tx<'_>, nos: &[i64]) -> Result<()> {
     Ok(())
 }
 
-/// Orders among these locked ones that ended before all their conditions were met.
-pub async fn closed(tx: &Tx<'_>, nos: &[i64]) -> Result<HashSet<OrderNo>> {
+/// Orders among these locked ones that ended before all their conditions were met, each with the ids of the
+/// orders that it still waited for.
+pub async fn closed(tx: &Tx<'_>, nos: &[i64]) -> Result<BTreeMap<OrderNo, Vec<String>>> {
     let rows = tx.query(&tx.prepare_cached(CLOSED).await?, &[&nos]).await?;
-    Ok(rows.iter().map(|row| OrderNo(row.get("order_no"))).collect())
+    let mut closed: BTreeMap<OrderNo, Vec<String>> = BTreeMap::new();
+    for row in &rows {
+        closed.entry(OrderNo(row.get("order_no"))).or_default().push(row.get("before_id"));
+    }
+    Ok(closed)
 }
 
 /// Opens the conditions of orders again that were not met, and lets the orders wait for them. How they stand is

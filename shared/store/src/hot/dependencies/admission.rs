@@ -1,10 +1,9 @@
 //! The registration of orders that wait for others: which would close a cycle, which have to wait.
 //!
-//! All registrations with pre-conditions take turns, by a lock that no other registration takes:
-//! the second of two orders that would close a cycle sees the first. Pre-conditions are locked
-//! before anything else is, as the end of a stage has them locked before it looks here.
+//! Pre-conditions are locked before anything else is, as the end of a stage has them locked before it
+//! looks here.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use pagurus_domain::activation::Stream;
 use pagurus_domain::id::ScenarioNo;
@@ -13,49 +12,15 @@ use pagurus_domain::order::dependency::{self, Otherwise, Stand, StartDecision};
 use pagurus_domain::order::registration::NewOrder;
 
 use super::awaiting;
+use super::cycles::{WaitGraph, take_turn};
 use crate::columns::columns;
 use crate::row::word;
 use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
-/// Any number that no other program locks in the same database. Never changes: the intakes of two versions exclude each other.
-const TURN: i64 = 0x7061_6775_7275_7302;
-/// Conditions that are followed in search of a cycle. More in a row are taken for one.
-const MAX_WAY: i64 = 20_000;
-
 statements! {
-    TAKE_TURN = "SELECT pg_advisory_xact_lock($1)";
     AWAITED = "
         SELECT DISTINCT before_id FROM dependencies WHERE before_id = ANY($1::text[]) AND stand NOT IN ('met', 'closed')";
-    // From the orders themselves, which wait for nobody yet, to all that these wait for: pre-conditions, children that they
-    // await, and the heads of their queues.
-    WAY = "
-        WITH RECURSIVE way (id, before_id) AS (
-            SELECT NULL::text, t.id FROM unnest($1::text[]) AS t (id)
-             UNION
-            SELECT o.id, b.id
-              FROM way w
-              JOIN orders o ON o.id = ANY(ARRAY[w.before_id]) AND o.finished_at IS NULL
-             CROSS JOIN LATERAL (
-                   SELECT d.before_id AS id FROM dependencies d
-                    WHERE d.order_no = o.no AND d.stand NOT IN ('met', 'closed')
-                    UNION ALL
-                   SELECT k.id
-                     FROM children c
-                     JOIN orders k ON k.no = ANY(ARRAY[c.order_no]) AND k.finished_at IS NULL
-                     JOIN requests r ON r.id = ANY(ARRAY[k.answers]) AND r.status = 'open' AND r.life = o.life
-                    WHERE c.parent_no = o.no
-                    UNION ALL
-                   SELECT h.id
-                     FROM queued q
-                    CROSS JOIN LATERAL (
-                          SELECT f.order_no FROM queued f
-                           WHERE f.queue = q.queue AND f.position < q.position
-                             AND f.position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[q.queue])), 0)
-                           ORDER BY f.position LIMIT 1) AS first
-                     JOIN orders h ON h.no = ANY(ARRAY[first.order_no])
-                    WHERE q.order_no = o.no) AS b)
-        SELECT id, before_id FROM way WHERE id IS NOT NULL LIMIT $2";
     PRESENT = "SELECT id FROM orders WHERE id = ANY($1::text[])";
     LOCK_BEFORE = "
         SELECT no, id, status, step FROM orders
@@ -92,7 +57,7 @@ impl Admission {
         if waiting.is_empty() {
             return Ok(Self::default());
         }
-        tx.execute(&tx.prepare_cached(TAKE_TURN).await?, &[&TURN]).await?;
+        take_turn(tx).await?;
         let refused = refused(tx, &waiting).await?;
         let ids: Vec<&str> = named(&waiting).into_iter().collect();
         let rows = tx.query(&tx.prepare_cached(LOCK_BEFORE).await?, &[&ids]).await?;
@@ -204,31 +169,17 @@ async fn refused(tx: &Tx<'_>, waiting: &[&NewOrder]) -> Result<HashMap<String, V
     }
     let rows = tx.query(&tx.prepare_cached(PRESENT).await?, &[&ids]).await?;
     let present: BTreeSet<String> = rows.iter().map(|row| row.get("id")).collect();
-    let begin: Vec<&str> = named(waiting).into_iter().collect();
-    let rows = tx.query(&tx.prepare_cached(WAY).await?, &[&begin, &MAX_WAY]).await?;
-    let too_long = i64::try_from(rows.len()).is_ok_and(|count| count >= MAX_WAY);
-    let mut waits: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for row in &rows {
-        waits.entry(row.get("id")).or_default().push(row.get("before_id"));
-    }
+    let before: Vec<&str> = named(waiting).into_iter().collect();
+    let mut graph = WaitGraph::from(tx, &before).await?;
     for (child, awaiting) in awaiting {
-        waits.entry(awaiting).or_default().push(child.to_owned());
+        graph.add(awaiting, [child.to_owned()]);
     }
     let mut refused = HashMap::new();
-    // One after the other: of those that close a cycle among themselves, the last is refused.
     for order in waiting.iter().filter(|order| !present.contains(&order.request.id)) {
         let id = &order.request.id;
         let after: Vec<&str> = order.request.after.iter().map(|one| one.order.as_str()).collect();
-        match dependency::cycle(id, &after, &waits) {
-            Some(way) => {
-                refused.insert(id.clone(), way);
-            }
-            None if too_long && awaited.contains(id) => {
-                refused.insert(id.clone(), vec![id.clone(), "…".to_owned()]);
-            }
-            None => {
-                waits.insert(id.clone(), after.into_iter().map(str::to_owned).collect());
-            }
+        if let Some(way) = graph.refuse(id, &after, awaited.contains(id)) {
+            refused.insert(id.clone(), way);
         }
     }
     Ok(refused)

@@ -10,7 +10,7 @@ import "./ui_2_times.mjs";
 import "./ui_3_budget.mjs";
 import "./ui_4_address.mjs";
 import "./ui_4_states.mjs";
-import "./ui_5_axe.mjs";
+import "./ui_5_pages.mjs";
 import "./ui_5_guide.mjs";
 import "./ui_5_use.mjs";
 import "./what_if.mjs";

@@ -169,7 +169,7 @@ let launched;
 /** The one browser of the run. `centre.test` is this machine too: a name that is no secure context, as in a plain network. */
 export function browser() {
     launched ??= chromium.launch({
-        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+        executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
         args: ["--no-sandbox", `--host-resolver-rules=MAP centre.test ${new URL(SERVER).hostname}`],
     });
     return launched;
@@ -242,10 +242,21 @@ export async function settled(page) {
 
 /** Violations that axe finds, as lines. */
 export async function axe(page, rules = AXE_RULES) {
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate((rules) => globalThis.axe.run({ runOnly: rules }), rules);
+    if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
+    const { violations } = await page.evaluate((rules) => globalThis.axe.run({ runOnly: rules, resultTypes: ["violations"] }), rules);
     // A few places of each kind say enough.
     return violations.flatMap(({ id, nodes }) => nodes.slice(0, 3).map((node) => `${id}: ${node.html.slice(0, 200)} ${node.any[0]?.message ?? node.failureSummary ?? ""}`));
+}
+
+/** Asserts that axe finds nothing in either theme. Themes differ by their colours alone, so that the second is held to its contrast. */
+export async function assertClean(page, what) {
+    const [first, ...others] = THEMES;
+    await inTheme(page, first);
+    assert.deepEqual(await axe(page), [], `${what}, ${first}`);
+    for (const theme of others) {
+        await inTheme(page, theme);
+        assert.deepEqual(await axe(page, ["color-contrast"]), [], `${what}, ${theme}`);
+    }
 }
 
 /** Shows the page in another theme. */

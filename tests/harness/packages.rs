@@ -55,8 +55,11 @@ static NPM: Wanted = Wanted {
 };
 
 /// A browser for the tests of the pages.
-static CHROMIUM: Wanted =
-    Wanted { name: "chromium", packages: &["chromium", "fonts-dejavu-core"], there: || answers("chromium") };
+static CHROMIUM: Wanted = Wanted {
+    name: "chromium",
+    packages: &["chromium-headless-shell", "fonts-dejavu-core"],
+    there: || answers("chromium-headless-shell"),
+};
 
 /// A pooler that stands between services and database in a test of faults.
 static POOLER: Wanted =

@@ -84,12 +84,12 @@ async fn ui_4_states_of_panels_in_a_browser() {
 }
 
 #[tokio::test]
-async fn ui_5_rules_of_accessibility_in_a_browser() {
-    in_browser("ui_5_axe.mjs").await;
+async fn ui_5_accessibility_width_and_policy_in_a_browser() {
+    in_browser("ui_5_pages.mjs").await;
 }
 
 #[tokio::test]
-async fn ui_5_keyboard_contents_and_policy_in_a_browser() {
+async fn ui_5_keyboard_and_contents_in_a_browser() {
     in_browser("ui_5_use.mjs").await;
 }
 

@@ -89,11 +89,10 @@ impl Reader {
         }
         let begun = Instant::now();
         let page = self.page(&client).await?;
-        let known = |row: &&ReadyRow| dispatcher.knows(row.stage.no, row.stage.attempt);
-        for ReadyRow { stage, stream, .. } in page.iter().filter(|row| !known(row)) {
-            // Its news may come later, and counts no more then.
-            host.stats.count(Series::FlowCame, &stage.flow);
-            if let Some(stream) = stream {
+        for ReadyRow { stage, stream, .. } in &page {
+            if note_found(host, dispatcher, stage)
+                && let Some(stream) = stream
+            {
                 unheard.read((stage.no, stage.attempt), *stream, &stage.flow, Instant::now());
             }
         }
@@ -213,6 +212,9 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
         .await?
         .into_iter()
         .map(|member| {
+            if let Some(stage) = &member.ready {
+                note_found(host, dispatcher, stage);
+            }
             let head =
                 QueueMember { no: member.no, position: member.position, ready: member.ready.map(ready) };
             (member.queue, head)
@@ -221,6 +223,16 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
     let events = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
     dispatcher.handle(DispatchEvent::QueueHeads(events), Timestamp::now());
     Ok(())
+}
+
+/// Counts a stage that was read and is not known, and returns whether it is one. Its news, if that comes, counts no more
+/// while the stage is remembered.
+fn note_found(host: &Host, dispatcher: &Dispatcher, stage: &ReadyStage) -> bool {
+    let is_found = !dispatcher.knows(stage.no, stage.attempt);
+    if is_found {
+        host.stats.count(Series::FlowCame, &stage.flow);
+    }
+    is_found
 }
 
 fn ready(stage: ReadyStage) -> Ready {

@@ -12,7 +12,7 @@ use pagurus_domain::order::transition::{self, Cause};
 use pagurus_runtime::Effects;
 use pagurus_runtime::trouble::store_problem;
 use pagurus_store::hot::control::{self, Allowed, Locked, LockedOrders};
-use pagurus_store::hot::dependencies::cycles;
+use pagurus_store::hot::dependencies::cycles::{self, WaitGraph};
 use pagurus_store::hot::history::{self, HistoryEvent};
 use pagurus_store::lists::audit::{self, AuditEntry};
 use pagurus_store::outside::amend::{self, Postponement, Reopening};
@@ -212,7 +212,7 @@ impl Commands {
             _ => false,
         };
         if may_wait {
-            cycles::take_turn(&tx).await?;
+            cycles::take_turn_briefly(&tx).await?;
         }
         let LockedOrders { orders, moved } = control::lock_named(&tx, ids).await?;
         if !moved.is_empty() {
@@ -226,10 +226,11 @@ impl Commands {
         };
         let stored = restart::RestartState::read(&tx, action.restart(), &orders).await?;
         // One that has ended since the look before took no turn.
-        if stored.lets_wait() && !may_wait {
+        if stored.has_unmet() && !may_wait {
             return Err(Error::Contended);
         }
-        let mut plan = ActPlan::default();
+        let waits = stored.wait_graph(&tx, &orders).await?;
+        let mut plan = ActPlan { waits, ..ActPlan::default() };
         for order in &orders {
             let outcome = match (done.get(&order.head.no), terms.key) {
                 (Some(before), Some(key)) => repeated(before, key),
@@ -237,7 +238,7 @@ impl Commands {
             };
             plan.outcomes.insert(&order.head.id, outcome);
         }
-        let ActPlan { ending, reopening, outcomes } = plan;
+        let ActPlan { ending, reopening, outcomes, .. } = plan;
         let mut effects = Effects::default();
         let ended = ends::end_lives(&tx, &ending).await?;
         effects.lives_ended(&ending, ended);
@@ -311,16 +312,19 @@ impl Commands {
             plan.ending.push((allowed, ending));
             return Ok(Ok(Acted { status, life: order.head.life.0, note: None }));
         };
-        if let Err(problem) = stored.check_cycle(order.head.no) {
-            return Ok(Err(problem.with_status(order.status)));
+        let (mut reopening, note) = match self.reopening(tx, allowed.order(), restart, terms, stored).await? {
+            Ok(planned) => planned,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        // What a node gave up had begun: nothing holds it back.
+        reopening.postponed = reopening.postponed.filter(|_| status == Status::Postponed);
+        if reopening.postponed == Some(Postponement::ForOthers)
+            && let Err(problem) = stored.check_cycle(order, &mut plan.waits)
+        {
+            return Ok(Err(problem));
         }
-        let reopening = self.reopening(tx, allowed.order(), restart, terms, stored).await?;
-        Ok(reopening.map(|(mut reopening, note)| {
-            // What a node gave up had begun: nothing holds it back.
-            reopening.postponed = reopening.postponed.filter(|_| status == Status::Postponed);
-            plan.reopening.push((allowed, reopening));
-            Acted { status, life: order.head.life.next().0, note }
-        }))
+        plan.reopening.push((allowed, reopening));
+        Ok(Ok(Acted { status, life: order.head.life.next().0, note }))
     }
 }
 
@@ -354,6 +358,8 @@ struct ActPlan<'a> {
     ending: Vec<(Allowed<'a>, Ending<'a>)>,
     reopening: Vec<(Allowed<'a>, Reopening<'a>)>,
     outcomes: BTreeMap<&'a str, ActOutcome>,
+    /// Graph of what the orders wait for then.
+    waits: WaitGraph,
 }
 
 /// The answer of the first time, read from the event of the action.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::OrderNo;
+use pagurus_domain::order::dependency::written_way;
 use pagurus_runtime::costly;
 use pagurus_scenario::params::{is_costly, params_faults};
 use pagurus_scenario::stage::Snapshot;
@@ -50,8 +51,6 @@ pub(crate) struct RestartState {
     params: HashMap<OrderNo, String>,
     /// Orders that a new life lets wait for others again, each with those: conditions that were not met before it ended.
     unmet: BTreeMap<OrderNo, Vec<String>>,
-    /// The way by which each of these would wait for itself then.
-    cycles: HashMap<OrderNo, Vec<String>>,
     /// Names of the requests that were answered in the life before.
     answered: HashMap<OrderNo, BTreeSet<String>>,
 }
@@ -67,7 +66,6 @@ impl RestartState {
         Ok(Self {
             snapshots: if goes_on { control::snapshots(tx, &nos).await? } else { Snapshots::default() },
             params: if restart.params.is_some() { control::params(tx, &nos).await? } else { HashMap::new() },
-            cycles: cycles_of(tx, orders, &unmet).await?,
             unmet,
             answered: if restart.keep_callbacks { HashMap::new() } else { kept::answered(tx, &nos).await? },
         })
@@ -97,37 +95,35 @@ impl RestartState {
         if self.unmet.contains_key(&order.head.no) { Some(Postponement::ForOthers) } else { later }
     }
 
-    /// True if the new life of an order waits for others.
-    pub fn lets_wait(&self) -> bool {
+    /// True if an order has conditions that were not met before it ended.
+    pub fn has_unmet(&self) -> bool {
         !self.unmet.is_empty()
     }
 
-    /// The problem of an order whose new life would wait for itself: an order that waits for it was registered after it
-    /// had ended (ORD-14).
-    pub fn check_cycle(&self, no: OrderNo) -> Result<(), Problem> {
-        let Some(way) = self.cycles.get(&no) else { return Ok(()) };
+    /// Graph of what these orders would wait for in a new life. It is empty where nobody waits for any of them: then none
+    /// closes a cycle.
+    pub async fn wait_graph(&self, tx: &Tx<'_>, orders: &[Locked]) -> Result<WaitGraph, Error> {
+        if !orders.iter().any(|order| order.awaited && self.unmet.contains_key(&order.head.no)) {
+            return Ok(WaitGraph::default());
+        }
+        let before: BTreeSet<&str> = self.unmet.values().flatten().map(String::as_str).collect();
+        let graph = WaitGraph::from(tx, &before.into_iter().collect::<Vec<_>>()).await?;
+        // What is too much for many together may be little for each.
+        if graph.is_cut() && orders.len() > 1 { Err(Error::Contended) } else { Ok(graph) }
+    }
+
+    /// Adds to the graph what an order waits for in its new life. Refuses an order that would wait for itself: one that waits
+    /// for it was registered after it had ended (ORD-14).
+    pub fn check_cycle(&self, order: &Locked, graph: &mut WaitGraph) -> Result<(), Problem> {
+        let before = self.unmet.get(&order.head.no).into_iter().flatten();
+        let before: Vec<&str> = before.map(String::as_str).collect();
+        let Some(way) = graph.refuse(&order.head.id, &before, order.awaited) else { return Ok(()) };
         let message = format!(
             "the order would wait for itself: {}; each waits for the next. `ignoreConditions` restarts it without waiting",
-            way.join(" → ")
+            written_way(&way)
         );
-        Err(Problem::new(Type::Refused, message))
+        Err(Problem::new(Type::Refused, message).with_status(order.status))
     }
-}
-
-/// The way by which each of these orders, which would wait for others again, would wait for itself.
-async fn cycles_of(
-    tx: &Tx<'_>,
-    orders: &[Locked],
-    unmet: &BTreeMap<OrderNo, Vec<String>>,
-) -> Result<HashMap<OrderNo, Vec<String>>, Error> {
-    let before: BTreeSet<&str> = unmet.values().flatten().map(String::as_str).collect();
-    let mut graph = WaitGraph::from(tx, &before.into_iter().collect::<Vec<_>>()).await?;
-    let waiting = orders.iter().filter_map(|order| Some((&order.head, unmet.get(&order.head.no)?)));
-    let refused = waiting.filter_map(|(head, before)| {
-        let before: Vec<&str> = before.iter().map(String::as_str).collect();
-        Some((head.no, graph.refuse(&head.id, &before, true)?))
-    });
-    Ok(refused.collect())
 }
 
 impl Commands {

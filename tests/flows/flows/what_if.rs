@@ -145,7 +145,6 @@ async fn dsp_15_stages_whose_news_was_lost_are_counted_when_they_are_found() {
         "SELECT coalesce(sum(count), 0)::bigint FROM stats WHERE what = 'flows.came' AND key = 'tariff'";
     let came = async || session.query_one(counted, &[]).await.unwrap().get::<_, i64>(0);
     until("those without news are counted", PATIENCE, async || came().await == 3).await;
-    // News that comes late counts nothing again.
     proxy.set(Mode::Pass);
     engine.run(json!({"id": "d", "scenario": "tariff"}), "success").await;
     until("one with news is counted", PATIENCE, async || came().await >= 4).await;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pagurus_domain::document::Fault;
+use pagurus_domain::order::dependency::written_way;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_scenario::Scenario;
@@ -82,6 +83,6 @@ fn faults(order: &NewOrder, scenarios: &HashMap<String, Arc<Scenario>>) -> Vec<F
 /// Returns the problem of an order that would wait for itself.
 pub(super) fn of_cycle(way: &[String]) -> Problem {
     let message =
-        format!("would make the order wait for itself: {}; each waits for the next", way.join(" → "));
+        format!("would make the order wait for itself: {}; each waits for the next", written_way(way));
     Problem::of_field("/lifecycle/after", message)
 }

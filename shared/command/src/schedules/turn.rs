@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
+use pagurus_domain::order::dependency::written_way;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::NewOrder;
 use pagurus_domain::schedule::{
@@ -353,7 +354,7 @@ pub(super) fn refusal(registered: &Registered) -> Option<String> {
     match registered {
         Registered::Accepted { .. } | Registered::Duplicate(_) => None,
         Registered::Conflict(status) => Some(format!("another order has its id, with status `{status}`")),
-        Registered::Cycle(way) => Some(format!("it would wait for itself: {}", way.join(" → "))),
+        Registered::Cycle(way) => Some(format!("it would wait for itself: {}", written_way(way))),
         Registered::Behind { queue, awaiting } => {
             Some(format!("it would stand in queue `{queue}` behind order `{awaiting}`, which awaits it"))
         }

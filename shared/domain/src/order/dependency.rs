@@ -155,6 +155,18 @@ pub fn cycle(id: &str, after: &[&str], waits: &BTreeMap<String, Vec<String>>) ->
     None
 }
 
+/// Orders of a way that are written at each of its ends; those between are left out.
+const WRITTEN: usize = 10;
+
+/// A way as people read it, of bounded length.
+#[must_use]
+pub fn written_way(way: &[String]) -> String {
+    if way.len() <= 2 * WRITTEN {
+        return way.join(" → ");
+    }
+    format!("{} → … → {}", way[..WRITTEN].join(" → "), way[way.len() - WRITTEN..].join(" → "))
+}
+
 /// The reason why a child is refused that would stand in a queue behind an order that awaits it (ORD-13): that order would
 /// hold the queue until its wait is over, and the child would run only then.
 #[must_use]
@@ -168,7 +180,7 @@ pub fn behind_holder(queue: &str, holder: &str) -> String {
 /// The reason why a child is refused that would wait for itself by this way (ORD-14).
 #[must_use]
 pub fn around_child(way: &[String]) -> String {
-    format!("the child would wait for itself: {}; each waits for the next", way.join(" → "))
+    format!("the child would wait for itself: {}; each waits for the next", written_way(way))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-// What an event of the stream changes of orders that are shown, before they are asked for again.
+// Changes of shown orders by events of the stream, before the orders are asked for again.
 
 import type { OrderEvent } from "./live";
 
-/** What an event says something new of. */
+/** Order of which an event may say something new. */
 interface Changing {
     readonly id: string;
     readonly status: string;

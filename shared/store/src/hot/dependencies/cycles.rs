@@ -1,12 +1,13 @@
 //! Cycles: orders that would wait for themselves, found before anybody waits.
 //!
-//! All that lets orders begin to wait for others takes turns, by a lock that nobody else takes: the second of two orders
+//! All that adds conditions or opens them again takes turns, by a lock that nobody else takes: the second of two orders
 //! that would close a cycle sees the first. The turn comes before all locks on orders.
 
 use std::collections::BTreeMap;
 
 use pagurus_domain::order::dependency;
 
+use crate::patience::wait_briefly;
 use crate::sql::statements;
 use crate::{Result, Tx};
 
@@ -48,21 +49,30 @@ statements! {
     HAS_CLOSED = "
         SELECT EXISTS (
                SELECT FROM (SELECT no FROM orders WHERE id = ANY($1::text[]) OFFSET 0) AS o
-                 JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand = 'closed')";
+                 JOIN dependencies d ON d.order_no = ANY(ARRAY[o.no]) AND d.stand = 'closed') AS has_closed";
 }
 
-/// Waits until nobody else lets orders begin to wait for others, up to the end of the transaction.
-pub async fn take_turn(tx: &Tx<'_>) -> Result<()> {
+/// Waits until nobody else adds conditions, and keeps others from it up to the end of the transaction.
+pub(crate) async fn take_turn(tx: &Tx<'_>) -> Result<()> {
     tx.execute(&tx.prepare_cached(TAKE_TURN).await?, &[&TURN]).await?;
     Ok(())
 }
 
-/// True if one of these orders, by id, ended before all its conditions were met: a new life of it may wait again.
-pub async fn may_wait_again(tx: &Tx<'_>, ids: &[&str]) -> Result<bool> {
-    Ok(tx.query_one(&tx.prepare_cached(HAS_CLOSED).await?, &[&ids]).await?.get(0))
+/// Takes the turn like [`take_turn`], and waits for it no longer than for an order that is locked.
+///
+/// # Errors
+/// The database fails, or somebody has the turn for longer than that.
+pub async fn take_turn_briefly(tx: &Tx<'_>) -> Result<()> {
+    wait_briefly(tx).await?;
+    take_turn(tx).await
 }
 
-/// What orders wait for, directly and by others, as far as it was followed.
+/// True if one of these orders, by id, ended before all its conditions were met: a new life of it may wait again.
+pub async fn may_wait_again(tx: &Tx<'_>, ids: &[&str]) -> Result<bool> {
+    Ok(tx.query_one(&tx.prepare_cached(HAS_CLOSED).await?, &[&ids]).await?.get("has_closed"))
+}
+
+/// Graph of what orders wait for, as far as it was followed.
 #[derive(Debug, Default)]
 pub struct WaitGraph {
     /// Each order with those that it waits for, by id.
@@ -84,6 +94,12 @@ impl WaitGraph {
             graph.add(row.get("id"), [row.get("before_id")]);
         }
         Ok(graph)
+    }
+
+    /// True where there was more to follow: what closes a cycle may not be in it.
+    #[must_use]
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Adds that an order waits for these.

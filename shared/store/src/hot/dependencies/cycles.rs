@@ -58,7 +58,7 @@ pub(crate) async fn take_turn(tx: &Tx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Takes the turn like [`take_turn`], and waits for it no longer than for an order that is locked.
+/// Takes the turn, and waits for it no longer than for an order that is locked.
 ///
 /// # Errors
 /// The database fails, or somebody has the turn for longer than that.

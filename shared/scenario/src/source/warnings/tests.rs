@@ -135,7 +135,8 @@ fn scn_17_children_of_an_each_that_nothing_waits_for_are_warned_of() {
     };
     let found = warnings(&with_actions(&each("wait: true, request: r")));
     let [warning] = &found[..] else { panic!("{found:?}") };
-    assert!(warning.contains("`wait: true` has no effect"), "{warning}");
+    let expected = "`wait: true` has no effect: an order inside `each` is awaited by a `wait` behind it";
+    assert!(warning.contains(expected), "{warning}");
     assert_eq!(warnings(&with_actions(&each("params: {}"))), [""; 0], "nobody is to wait");
     let waiting = format!(
         "scenario: w\ninitialState: a\nstates:\n  a:\n    actions:\n      {}      - wait\n    on: {{wait: w, fail: done}}\n  \

@@ -20,12 +20,12 @@ export const LANGUAGES = ["en", "ru"];
 export const RUN = `centre-${Date.now().toString(36)}`;
 const QUEUE = "centre-queue";
 
-/** Pages of src/app/pages.ts. `list`: with nothing to show it says so. */
+/** Pages of src/app/pages.ts. `list`: with nothing to show it says so. Lists, and pages with `asksAgain`, ask as long as they are seen. */
 export const ROUTES = [
-    { pattern: "/", address: () => "/" },
+    { pattern: "/", address: () => "/", asksAgain: true },
     { pattern: "/orders", address: () => "/orders", list: true },
     { pattern: "/orders/new", address: () => "/orders/new" },
-    { pattern: "/orders/:id", address: (data) => `/orders/${data.order}` },
+    { pattern: "/orders/:id", address: (data) => `/orders/${data.order}`, asksAgain: true },
     { pattern: "/errors", address: () => "/errors", list: true },
     { pattern: "/operations", address: () => "/operations", list: true },
     { pattern: "/operations/:no", address: (data) => `/operations/${data.operation}` },
@@ -42,7 +42,7 @@ export const ROUTES = [
     { pattern: "/scenarios/:name", address: (data) => `/scenarios/${data.scenario}` },
     { pattern: "/workbench", address: () => "/workbench" },
     { pattern: "/workbench/:name", address: (data) => `/workbench/${data.scenario}` },
-    { pattern: "/deployment", address: () => "/deployment" },
+    { pattern: "/deployment", address: () => "/deployment", asksAgain: true },
     { pattern: "/audit", address: () => "/audit", list: true },
     { pattern: "/access", address: () => "/access", list: true },
 ];

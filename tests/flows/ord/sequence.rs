@@ -43,6 +43,19 @@ async fn ord_10_forty_queues_keep_their_order_and_never_overlap() {
 }
 
 #[tokio::test]
+async fn ord_10_a_start_time_that_has_passed_costs_no_place() {
+    let engine = Installation::start("ord_10_past").await;
+    engine.actions("line", &call("/q")).await;
+    let mut orders = ["first", "second", "third"].map(|id| queued(id, "line", "Q"));
+    orders[0]["lifecycle"] = json!({"startAt": "2020-01-01T00:00:00Z"});
+    orders[1]["lifecycle"] = json!({"startAt": "2020-01-01T00:00:00Z"});
+    let answers = engine.post("/v1/orders/batch", &json!(orders)).await.unwrap();
+    assert!(answers.body.as_array().unwrap().iter().all(|one| one["status"] == "accepted"), "{answers:?}");
+    engine.reach("third", "success").await;
+    assert_eq!(callers(&engine.calls("/q", 3).await), ["first", "second", "third"]);
+}
+
+#[tokio::test]
 async fn ord_11_sleep_gives_the_queue_up_and_enters_again_at_the_tail() {
     let engine = Installation::start("ord_11").await;
     engine.world().program(Program::at("/b").delayed(Duration::from_secs(4)));

@@ -316,7 +316,7 @@ impl Commands {
             Ok(planned) => planned,
             Err(problem) => return Ok(Err(problem)),
         };
-        // What a node gave up had begun: nothing holds it back.
+        // A life that a node gave up had begun: nothing holds it back.
         reopening.postponed = reopening.postponed.filter(|_| status == Status::Postponed);
         if reopening.postponed == Some(Postponement::ForOthers)
             && let Err(problem) = stored.check_cycle(order, &mut plan.waits)

@@ -108,7 +108,7 @@ impl RestartState {
         }
         let before: BTreeSet<&str> = self.unmet.values().flatten().map(String::as_str).collect();
         let graph = WaitGraph::from(tx, &before.into_iter().collect::<Vec<_>>()).await?;
-        // What is too much for many together may be little for each.
+        // The graph of many together may be too large where that of each is small.
         if graph.is_cut() && orders.len() > 1 { Err(Error::Contended) } else { Ok(graph) }
     }
 

@@ -221,7 +221,7 @@ async fn ord_14_a_restart_that_would_close_a_cycle_is_refused_and_says_the_way()
     assert_eq!((answer.status, &answer.body["orderStatus"]), (409, &json!("fail")), "{answer:?}");
     assert!(answer.body["detail"].as_str().unwrap().contains("a → b → between → a"), "{answer:?}");
     assert_eq!(engine.order("a").await.unwrap()["life"], 1);
-    // Of orders that are restarted together, the last that would close a cycle is refused.
+    // The last one that would close a cycle is refused where several are restarted together.
     given_up("x", "y").await;
     given_up("y", "x").await;
     assert_eq!(engine.act("p", "restart", &json!({})).await.status, 200);

@@ -47,7 +47,7 @@ statements! {
         ON CONFLICT (id) DO NOTHING
         RETURNING no, id, status, created_at, awaited";
     STILL_TO_COME = "
-        SELECT start_at > now() AS is_later
+        SELECT coalesce(start_at > now(), false) AS is_later
           FROM unnest($1::timestamptz[]) WITH ORDINALITY AS t (start_at, line) ORDER BY line";
     INSERT_PAYLOADS = "
         INSERT INTO payloads (order_no, params)
@@ -189,20 +189,17 @@ struct Inserted {
 /// The start of each order. Members of queues must know beforehand whether their start time has come: only then they take a
 /// position now.
 async fn begins(tx: &Tx<'_>, orders: &[NewOrder], waits: &[bool]) -> Result<Vec<Begin>> {
-    let start_of = |order: &NewOrder| order.request.start_at.filter(|_| order.queue.is_some());
-    let timed: Vec<Timestamp> = orders.iter().filter_map(start_of).collect();
-    let later: Vec<bool> = if timed.is_empty() {
-        Vec::new()
-    } else {
-        let rows = tx.query(&tx.prepare_cached(STILL_TO_COME).await?, &[&timed]).await?;
+    let member_start = |order: &NewOrder| order.request.start_at.filter(|_| order.queue.is_some());
+    let starts: Vec<Option<Timestamp>> = orders.iter().map(member_start).collect();
+    let starts_later: Vec<bool> = if starts.iter().any(Option::is_some) {
+        let rows = tx.query(&tx.prepare_cached(STILL_TO_COME).await?, &[&starts]).await?;
         rows.iter().map(|row| row.get("is_later")).collect()
+    } else {
+        vec![false; orders.len()]
     };
-    let mut later = later.into_iter();
-    let mut begin = |(order, waits): (&NewOrder, &bool)| {
-        let starts_later = start_of(order).is_some() && later.next().unwrap_or(true);
-        Begin::of(*waits, starts_later, order.queue.is_some())
-    };
-    Ok(orders.iter().zip(waits).map(&mut begin).collect())
+    let begin =
+        |((order, waits), later): ((&NewOrder, &bool), bool)| Begin::of(*waits, later, order.queue.is_some());
+    Ok(orders.iter().zip(waits).zip(starts_later).map(begin).collect())
 }
 
 /// Positions of the orders that become members of their queues now.

@@ -39,6 +39,7 @@ mod labels;
 mod language;
 mod limits;
 mod lost;
+mod many;
 mod mass;
 mod memory;
 mod neighbours;

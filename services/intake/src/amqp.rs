@@ -11,6 +11,7 @@ mod batch;
 mod carry_out;
 mod halves;
 mod handled;
+mod many;
 mod read;
 mod settle;
 mod trouble;
@@ -27,7 +28,7 @@ use alone::Alone;
 use batch::Batches;
 use carry_out::AmqpEntry;
 use read::IntakeQueue;
-use settle::settle;
+use settle::Settlement;
 use trouble::Trouble;
 
 /// Loops for callbacks: one batch is prepared while another commits. Orders have one loop: what a
@@ -44,6 +45,7 @@ struct DeliveryLane {
     queue: String,
     from: Intermittent,
     batches: Batches,
+    settlement: Settlement,
     alone: Alone,
     trouble: Trouble,
 }
@@ -67,13 +69,15 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
         let from = Intermittent::new(host, host.broker.consume(spec)?);
         host.spawn("messages while in service", from.clone().follow());
         let entry = AmqpEntry { intake: intake.clone(), registrar: registrar.clone(), entry };
-        let batches = Batches::start(entry, from.consumer().clone(), alone.clone());
+        let settlement = Settlement::of(host, from.consumer());
+        let batches = Batches::start(entry, settlement.clone(), alone.clone());
         for _ in 0..lanes {
             let lane = DeliveryLane {
                 intake: intake.clone(),
                 queue: queue.clone(),
                 from: from.clone(),
                 batches: batches.clone(),
+                settlement: settlement.clone(),
                 alone: alone.clone(),
                 trouble: Trouble::new(operation),
             };
@@ -109,12 +113,11 @@ impl DeliveryLane {
         let begun = Instant::now();
         let wary = self.trouble.is_wary();
         let outcome = self.alone.in_parts(&batch.deliveries, |part| self.batches.handle(part, wary)).await;
-        let done = outcome.handled.len();
-        settle(host, self.from.consumer(), outcome.handled).await;
+        let done = self.settlement.settle(outcome.handled).await;
         let not_done = outcome.left.as_ref().map_or(0, |left| left.tags.len());
         for (count, error) in [(done, ""), (not_done, "database")] {
             host.metrics.messages_processed(&self.queue, count, error, begun.elapsed());
         }
-        self.trouble.wait_out(&self.intake, &self.from, outcome.left).await;
+        self.trouble.wait_out(&self.intake, &self.from, &self.settlement, outcome.left).await;
     }
 }

@@ -13,6 +13,7 @@ use pagurus_harness::client::amqp::{Amqp, Inbox};
 use pagurus_harness::client::raw::{RawAmqp, RawProperties, long, nested_lists, short};
 use pagurus_harness::client::{lock, pause_since};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -56,7 +57,8 @@ struct Item {
     times: Option<usize>,
     /// True to send no `reply-to`.
     silent: bool,
-    /// `accepted`, `duplicate`, `done` or another word of a receipt; `rejected TYPE`; `kept TYPE` for what is kept and gets no
+    /// `accepted`, `duplicate`, `done` or another word of a receipt; `rejected TYPE`; these after `each`, for the orders of a
+    /// message that holds many; `kept TYPE` for what is kept and gets no
     /// receipt; `registered` for an order that gets none; a verdict about a callback; `broker` where the broker takes none
     /// of it; `nothing`.
     expect: String,
@@ -222,12 +224,11 @@ impl Senders<'_> {
         };
         self.seen = wanted;
         let receipt = &all[wanted - 1].body;
-        let status = receipt["status"].as_str().unwrap_or("no status").to_owned();
-        let error = &receipt["error"];
-        if error.is_null() {
-            return status;
+        if let Some(orders) = receipt.as_array() {
+            return self.each(body, orders).await;
         }
-        let kind = error["type"].as_str().unwrap_or_default().rsplit(':').next().unwrap_or_default();
+        let (words, error) = (words_of(receipt), &receipt["error"]);
+        let [status, kind] = words[..] else { return words.concat() };
         // Whatever is answered by a problem is kept, too.
         let kept = self.kept(body).await;
         let rest = format!("{} {} {}", error["pointer"], error["detail"], error["errors"]);
@@ -236,6 +237,24 @@ impl Senders<'_> {
         } else {
             format!("{status} {kind} {rest}, but {kept}")
         }
+    }
+
+    /// The words of each receipt of a message that holds many orders; what is refused of them is kept alone.
+    async fn each(&self, body: &[u8], receipts: &[Value]) -> String {
+        let orders: Vec<&RawValue> = serde_json::from_slice(body).unwrap_or_default();
+        let mut outcomes = Vec::new();
+        for (order, receipt) in orders.into_iter().zip(receipts) {
+            let words = words_of(receipt);
+            let mut outcome = words.join(" ");
+            if let [_, kind] = words[..] {
+                let kept = self.kept(order.get().as_bytes()).await;
+                if kept.split(' ').nth(1) != Some(kind) {
+                    outcome = format!("{outcome}, but {kept}");
+                }
+            }
+            outcomes.push(outcome);
+        }
+        format!("each {}", outcomes.join(", "))
     }
 
     /// Takes the reason of a message of this body out of those that were kept so far.
@@ -300,7 +319,8 @@ async fn send_all(senders: &mut Senders<'_>, watch: &AsyncMutex<Watch<'_>>, cate
             let says = item.says.as_deref().unwrap_or_default();
             watch.wrong.push(format!("{name}: {outcome:.400}, instead of {} {says}", item.expect));
         }
-        if matches!(item.expect.as_str(), "accepted" | "registered") || item.times == Some(1000) {
+        let is_accepted = item.expect.contains("accepted") || item.expect == "registered";
+        if is_accepted || item.times == Some(1000) {
             let order = item.change().of(&file.base, &id);
             let statuses: &[&str] = match item.then.as_deref() {
                 Some("postponed") => &["postponed"],
@@ -311,6 +331,13 @@ async fn send_all(senders: &mut Senders<'_>, watch: &AsyncMutex<Watch<'_>>, cate
         }
         watch.canary(&name).await;
     }
+}
+
+/// Returns the status of a receipt, and the type of its problem if it has one.
+fn words_of(receipt: &Value) -> Vec<&str> {
+    let status = receipt["status"].as_str().unwrap_or("no status");
+    let problem = receipt["error"]["type"].as_str().and_then(|kind| kind.rsplit(':').next());
+    std::iter::once(status).chain(problem).collect()
 }
 
 #[tokio::test]

@@ -3,13 +3,14 @@
 //! entry, so that others go on through it. What came later
 //! for the same order or queue waits behind them, in the order in which it came.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use pagurus_broker::{Consumer, Delivery, DeliveryTag};
+use pagurus_broker::DeliveryTag;
 use pagurus_store::Error;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -17,8 +18,9 @@ use tokio::time::MissedTickBehavior;
 use super::alone::Alone;
 use super::carry_out::AmqpEntry;
 use super::handled::Handled;
+use super::many::MessagePart;
 use super::read::Incoming;
-use super::settle::settle;
+use super::settle::Settlement;
 
 /// Interval at which what waits is tried.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -26,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// consumer for stuck.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// Item that waits.
+/// MessagePart that waits.
 enum Held {
     Read(Box<Incoming>),
     /// A registration. It is read again when its turn comes: what is read may be a hundred times as large
@@ -65,17 +67,43 @@ impl Lock {
 #[derive(Clone)]
 pub(super) struct Aside {
     sender: mpsc::Sender<Waiting>,
-    locked: LockWaiters,
-    /// Largest number of items that wait.
+    counts: Arc<Mutex<AsideCounts>>,
+    /// Largest number of messages of which something waits.
     most: usize,
-    count: Arc<AtomicUsize>,
 }
 
-/// Number of those that wait for each lock.
-type LockWaiters = Arc<Mutex<HashMap<Lock, usize>>>;
+/// Numbers of items that wait, by what for and by message.
+#[derive(Default)]
+struct AsideCounts {
+    locks: HashMap<Lock, usize>,
+    messages: HashMap<DeliveryTag, usize>,
+}
+
+impl AsideCounts {
+    fn add(&mut self, tag: DeliveryTag, locks: &[Lock]) {
+        *self.messages.entry(tag).or_default() += 1;
+        for lock in locks {
+            *self.locks.entry(lock.clone()).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, tag: DeliveryTag, locks: &[Lock]) {
+        count_down(&mut self.messages, &tag);
+        locks.iter().for_each(|lock| count_down(&mut self.locks, lock));
+    }
+}
+
+fn count_down<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
 
 struct Waiting {
-    delivery: Delivery,
+    item: MessagePart<'static>,
     held: Held,
     locks: Vec<Lock>,
     since: Instant,
@@ -83,45 +111,48 @@ struct Waiting {
 
 impl Aside {
     /// Starts the task that tries them again.
-    pub fn start(entry: AmqpEntry, consumer: Arc<Consumer>, alone: Alone) -> Self {
+    pub fn start(entry: AmqpEntry, settlement: Settlement, alone: Alone) -> Self {
         let host = entry.intake.host.clone();
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
         let most = usize::from(host.settings().broker.prefetch).div_ceil(2);
         let (sender, receiver) = mpsc::channel(most);
-        let (locked, count) = (LockWaiters::default(), Arc::new(AtomicUsize::new(0)));
-        let lane = AsideTask { entry, consumer, alone, locked: locked.clone(), count: count.clone() };
+        let counts = Arc::<Mutex<AsideCounts>>::default();
+        let lane = AsideTask { entry, settlement, alone, counts: counts.clone() };
         host.spawn("aside", lane.run(receiver));
-        Self { sender, locked, most, count }
+        Self { sender, counts, most }
     }
 
     /// True if something waits for this order.
     pub fn holds_order(&self, id: &str) -> bool {
-        let locked = of(&self.locked);
+        let locked = &of(&self.counts).locks;
         !locked.is_empty() && locked.contains_key(&Lock::Order(id.to_owned()))
     }
 
     /// True if something waits for this queue.
     pub fn holds_queue(&self, queue: &str) -> bool {
-        let locked = of(&self.locked);
+        let locked = &of(&self.counts).locks;
         !locked.is_empty() && locked.contains_key(&Lock::Queue(queue.to_owned()))
     }
 
     /// Hands an item in, which is settled when it is done. False if too many wait: then the message has to
     /// go back to its queue.
-    pub async fn put(&self, delivery: &Delivery, message: Incoming) -> bool {
-        if self.count.fetch_add(1, Ordering::Relaxed) >= self.most {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-            return false;
-        }
-        let locks = Lock::of(&message);
-        for lock in &locks {
-            *of(&self.locked).entry(lock.clone()).or_default() += 1;
+    pub async fn put(&self, item: &MessagePart<'_>, message: Incoming) -> bool {
+        let (tag, locks) = (item.delivery.tag, Lock::of(&message));
+        {
+            let mut counts = of(&self.counts);
+            // The orders of one message count once: the broker counts messages, and what they hold is in memory already.
+            if counts.messages.len() >= self.most && !counts.messages.contains_key(&tag) {
+                return false;
+            }
+            counts.add(tag, &locks);
         }
         let held = match message {
             Incoming::Register(submission) => Held::Registration { received_at: submission.received_at },
             message => Held::Read(Box::new(message)),
         };
-        let waiting = Waiting { delivery: delivery.clone(), held, locks, since: Instant::now() };
+        let item =
+            MessagePart { delivery: Cow::Owned(item.delivery.clone().into_owned()), place: item.place };
+        let waiting = Waiting { item, held, locks, since: Instant::now() };
         // Fails when the process ends; then the broker has the message again.
         let _ = self.sender.send(waiting).await;
         true
@@ -130,10 +161,9 @@ impl Aside {
 
 struct AsideTask {
     entry: AmqpEntry,
-    consumer: Arc<Consumer>,
+    settlement: Settlement,
     alone: Alone,
-    locked: LockWaiters,
-    count: Arc<AtomicUsize>,
+    counts: Arc<Mutex<AsideCounts>>,
 }
 
 impl AsideTask {
@@ -161,14 +191,14 @@ impl AsideTask {
         let mut closed: HashSet<Lock> = HashSet::new();
         for one in waiting {
             let is_closed = one.locks.iter().any(|lock| closed.contains(lock));
-            if !self.consumer.is_current(one.delivery.tag) {
+            if !self.settlement.is_open(&one.item) {
                 // The broker has taken it back, and it comes again.
                 self.leave(&one);
             } else if is_closed || self.entry.intake.host.draining.is_cancelled() {
                 closed.extend(one.locks.iter().cloned());
                 still.push(one);
             } else if let Ok(handled) = self.carry_out(&one).await {
-                settle(&self.entry.intake.host, &self.consumer, vec![handled]).await;
+                self.settlement.settle(vec![handled.at(one.item.place)]).await;
                 self.leave(&one);
             } else {
                 closed.extend(one.locks.iter().cloned());
@@ -177,8 +207,8 @@ impl AsideTask {
         }
         if still.iter().any(|one| one.since.elapsed() > LONGEST) {
             // All of them at once, so that they come again in the order in which they came.
-            let tags: Vec<DeliveryTag> = still.iter().map(|one| one.delivery.tag).collect();
-            self.consumer.put_back(&tags).await;
+            let tags: Vec<DeliveryTag> = still.iter().map(|one| one.item.delivery.tag).collect();
+            self.settlement.put_back(tags).await;
             still.drain(..).for_each(|one| self.leave(&one));
         }
         still
@@ -186,36 +216,28 @@ impl AsideTask {
 
     /// Carries an item out. An error is one that passes.
     async fn carry_out(&self, one: &Waiting) -> Result<Handled, Error> {
-        match self.alone.handle(&one.delivery, self.attempt(one), Result::is_ok).await? {
+        match self.alone.handle(&one.item.delivery, self.attempt(one), Result::is_ok).await? {
             Some(outcome) => outcome,
-            None => Ok(Handled::deadly(&self.entry.intake.host, &one.delivery)),
+            None => Ok(Handled::deadly(&self.entry.intake.host, &one.item.delivery)),
         }
     }
 
     async fn attempt(&self, one: &Waiting) -> Result<Handled, Error> {
+        let delivery = &*one.item.delivery;
         match &one.held {
-            Held::Read(message) => self.entry.carry_out(&one.delivery, message, true).await,
-            Held::Registration { received_at } => match self.entry.read(&one.delivery, *received_at) {
-                Ok(message) => self.entry.carry_out(&one.delivery, &message, true).await,
-                Err(rejection) => Ok(Handled::rejected(&self.entry.intake.host, &one.delivery, rejection)),
+            Held::Read(message) => self.entry.carry_out(delivery, message, true).await,
+            Held::Registration { received_at } => match self.entry.read(delivery, *received_at) {
+                Ok(message) => self.entry.carry_out(delivery, &message, true).await,
+                Err(rejection) => Ok(Handled::rejected(&self.entry.intake.host, delivery, rejection)),
             },
         }
     }
 
     fn leave(&self, one: &Waiting) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-        let mut locked = of(&self.locked);
-        for lock in &one.locks {
-            if let Some(count) = locked.get_mut(lock) {
-                *count -= 1;
-                if *count == 0 {
-                    locked.remove(lock);
-                }
-            }
-        }
+        of(&self.counts).remove(one.item.delivery.tag, &one.locks);
     }
 }
 
-fn of(locked: &LockWaiters) -> MutexGuard<'_, HashMap<Lock, usize>> {
-    locked.lock().unwrap_or_else(PoisonError::into_inner)
+fn of(counts: &Mutex<AsideCounts>) -> MutexGuard<'_, AsideCounts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
 //! Batches of deliveries, carried out in the row in which they came.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use pagurus_broker::{Consumer, Delivery, DeliveryTag};
+use pagurus_broker::{Delivery, DeliveryTag};
 use pagurus_runtime::traces::{TraceSpan, names};
 use pagurus_store::Error;
 
@@ -13,7 +13,9 @@ use super::aside::Aside;
 use super::carry_out::AmqpEntry;
 use super::halves::by_halves;
 use super::handled::{BatchOutcome, Handled, LeftOver};
+use super::many::MessagePart;
 use super::read::Incoming;
+use super::settle::Settlement;
 use crate::answer::NewAnswer;
 use crate::register::{self, RegistrationOutcome, Submission};
 use crate::traced;
@@ -26,19 +28,24 @@ const RUN_WEIGHT: usize = 32 * 1024 * 1024;
 pub(super) struct Batches {
     entry: AmqpEntry,
     aside: Aside,
+    settlement: Settlement,
 }
 
+/// Registrations of one transaction at most.
+const RUN_ORDERS: usize = 1000;
+
 /// A batch on its way.
+#[derive(Default)]
 struct BatchInHand<'a> {
     /// See [`by_halves`].
     wary: bool,
     handled: Vec<Handled>,
     /// Registrations that go into the next transaction.
-    orders: Vec<(&'a Delivery, Submission)>,
+    orders: Vec<(MessagePart<'a>, Submission)>,
     /// Memory that they take, by estimate.
     weight: usize,
     /// Answers that go into the next transaction.
-    answers: Vec<(&'a Delivery, NewAnswer)>,
+    answers: Vec<(MessagePart<'a>, NewAnswer)>,
     /// Their spans, one for each.
     spans: Vec<TraceSpan>,
     /// Messages that go back to their queue although the batch goes on, and the first reason.
@@ -47,68 +54,87 @@ struct BatchInHand<'a> {
 }
 
 impl BatchInHand<'_> {
-    fn put_back(&mut self, delivery: &Delivery, why: Error) {
-        self.back.push(delivery.tag);
+    fn put_back(&mut self, part: &MessagePart<'_>, why: Error) {
+        self.back.push(part.delivery.tag);
         self.cause.get_or_insert(why);
     }
 }
 
 impl Batches {
     /// Starts the task for what waits aside.
-    pub fn start(entry: AmqpEntry, consumer: Arc<Consumer>, alone: Alone) -> Self {
-        let aside = Aside::start(entry.clone(), consumer, alone);
-        Self { entry, aside }
+    pub fn start(entry: AmqpEntry, settlement: Settlement, alone: Alone) -> Self {
+        let aside = Aside::start(entry.clone(), settlement.clone(), alone);
+        Self { entry, aside, settlement }
     }
 
     /// Carries a batch out. Registrations that stand side by side go into one transaction; a command between them waits
     /// for those before it, and those after wait for it, unless its order is locked. Answers go into one transaction.
     pub async fn handle(&self, deliveries: &[Delivery], wary: bool) -> BatchOutcome {
-        let mut batch = BatchInHand {
-            wary,
-            handled: Vec::with_capacity(deliveries.len()),
-            orders: Vec::new(),
-            weight: 0,
-            answers: Vec::new(),
-            spans: Vec::new(),
-            back: Vec::new(),
-            cause: None,
-        };
+        let mut batch = BatchInHand { wary, ..BatchInHand::default() };
         let mut behind = deliveries;
         let failure = loop {
             let Some((delivery, rest)) = behind.split_first() else {
                 break self.store(&mut batch).await.err();
             };
-            if let Err(error) = self.take(delivery, &mut batch).await {
+            if let Err(error) = self.take_message(delivery, &mut batch).await {
                 break Some(error);
             }
             behind = rest;
         };
         let BatchInHand { handled, answers, mut back, cause, .. } = batch;
-        back.extend(answers.iter().map(|(delivery, _)| delivery.tag));
+        back.extend(answers.iter().map(|(part, _)| part.delivery.tag));
         back.extend(behind.iter().map(|delivery| delivery.tag));
         let error = failure.or(cause).unwrap_or(Error::Contended);
         BatchOutcome { handled, left: (!back.is_empty()).then_some(LeftOver { tags: back, error }) }
     }
 
-    async fn take<'a>(&self, delivery: &'a Delivery, batch: &mut BatchInHand<'a>) -> Result<(), Error> {
-        let weight = register::weight(&delivery.body);
-        if batch.weight > 0 && batch.weight + weight > RUN_WEIGHT {
+    async fn take_message<'a>(
+        &self,
+        delivery: &'a Delivery,
+        batch: &mut BatchInHand<'a>,
+    ) -> Result<(), Error> {
+        let orders = match self.entry.orders_of(delivery) {
+            Ok(orders) => orders,
+            Err(rejection) => {
+                let rejected = Handled::rejected(&self.entry.intake.host, delivery, rejection);
+                batch.handled.push(rejected);
+                return Ok(());
+            }
+        };
+        if orders.is_empty() {
+            return self.take(MessagePart::whole(delivery), batch).await;
+        }
+        self.settlement.open(delivery.tag, orders.len());
+        for (place, order) in orders.into_iter().enumerate() {
+            self.take(MessagePart::part(order, place), batch).await?;
+        }
+        Ok(())
+    }
+
+    async fn take<'a>(&self, part: MessagePart<'a>, batch: &mut BatchInHand<'a>) -> Result<(), Error> {
+        let weight = register::weight(&part.delivery.body);
+        let is_full = batch.weight + weight > RUN_WEIGHT || batch.orders.len() >= RUN_ORDERS;
+        if is_full && !batch.orders.is_empty() {
             self.register(batch).await?;
         }
         let host = &self.entry.intake.host;
-        match self.entry.read(delivery, Timestamp::now()) {
-            Err(rejection) => batch.handled.push(Handled::rejected(host, delivery, rejection)),
+        match self.entry.read(&part.delivery, Timestamp::now()) {
+            Err(rejection) => {
+                let rejected = Handled::rejected(host, &part.delivery, rejection);
+                batch.handled.push(rejected.at(part.place));
+            }
             Ok(Incoming::Register(submission)) => {
                 batch.weight += weight;
-                batch.orders.push((delivery, submission));
+                batch.orders.push((part, submission));
             }
             Ok(Incoming::Answer(answer)) => {
-                batch.spans.push(traced::message(host, delivery, &host.broker.names().callbacks_in));
-                batch.answers.push((delivery, answer));
+                let span = traced::message(host, &part.delivery, &host.broker.names().callbacks_in);
+                batch.spans.push(span);
+                batch.answers.push((part, answer));
             }
             Ok(message) => {
                 self.register(batch).await?;
-                return self.carry_out(batch, delivery, message).await;
+                return self.carry_out(batch, part, message).await;
             }
         }
         Ok(())
@@ -117,18 +143,18 @@ impl Batches {
     async fn carry_out(
         &self,
         batch: &mut BatchInHand<'_>,
-        delivery: &Delivery,
+        part: MessagePart<'_>,
         message: Incoming,
     ) -> Result<(), Error> {
         if message.order().is_some_and(|id| self.aside.holds_order(id)) {
-            self.put_aside(batch, delivery, message, Error::Contended).await;
+            self.put_aside(batch, &part, message, Error::Contended).await;
             return Ok(());
         }
-        match self.entry.carry_out(delivery, &message, false).await {
-            Ok(handled) => batch.handled.push(handled),
+        match self.entry.carry_out(&part.delivery, &message, false).await {
+            Ok(handled) => batch.handled.push(handled.at(part.place)),
             // No other message waits for what an actor says.
-            Err(error) if matches!(message, Incoming::Heartbeat(_)) => batch.put_back(delivery, error),
-            Err(error) if error.is_contention() => self.put_aside(batch, delivery, message, error).await,
+            Err(error) if matches!(message, Incoming::Heartbeat(_)) => batch.put_back(&part, error),
+            Err(error) if error.is_contention() => self.put_aside(batch, &part, message, error).await,
             Err(error) => return Err(error),
         }
         Ok(())
@@ -137,12 +163,12 @@ impl Batches {
     async fn put_aside(
         &self,
         batch: &mut BatchInHand<'_>,
-        delivery: &Delivery,
+        part: &MessagePart<'_>,
         message: Incoming,
         why: Error,
     ) {
-        if !self.aside.put(delivery, message).await {
-            batch.put_back(delivery, why);
+        if !self.aside.put(part, message).await {
+            batch.put_back(part, why);
         }
     }
 
@@ -154,20 +180,20 @@ impl Batches {
     /// Registers the orders of the batch so far.
     async fn register(&self, batch: &mut BatchInHand<'_>) -> Result<(), Error> {
         batch.weight = 0;
-        let (mut deliveries, mut submissions) = (Vec::new(), Vec::new());
-        for (delivery, submission) in std::mem::take(&mut batch.orders) {
+        let (mut parts, mut submissions) = (Vec::new(), Vec::new());
+        for (part, submission) in std::mem::take(&mut batch.orders) {
             // An order that follows others into a locked queue stays behind them.
             if submission.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue)) {
-                self.put_aside(batch, delivery, Incoming::Register(submission), Error::Contended).await;
+                self.put_aside(batch, &part, Incoming::Register(submission), Error::Contended).await;
             } else {
-                deliveries.push(delivery);
+                parts.push(part);
                 submissions.push(submission);
             }
         }
         let locked = Mutex::new(HashSet::new());
         let register = |part| self.register_part(part, &locked);
         let outcomes = by_halves(&submissions, batch.wary, register).await;
-        let arrived = deliveries.into_iter().zip(submissions.into_iter().map(Incoming::Register));
+        let arrived = parts.into_iter().zip(submissions.into_iter().map(Incoming::Register));
         let host = &self.entry.intake.host;
         self.conclude(batch, arrived, outcomes, |delivery, id, outcome| {
             outcome.map(|outcome| Handled::registered(host, delivery, id, outcome))
@@ -196,7 +222,7 @@ impl Batches {
 
     /// Stores the answers of the batch, and wakes the orders that waited for them.
     async fn record(&self, batch: &mut BatchInHand<'_>) -> Result<(), Error> {
-        let (deliveries, answers): (Vec<&Delivery>, Vec<NewAnswer>) =
+        let (parts, answers): (Vec<MessagePart<'_>>, Vec<NewAnswer>) =
             std::mem::take(&mut batch.answers).into_iter().unzip();
         let recorder = &self.entry.intake.recorder;
         let outcomes = by_halves(&answers, batch.wary, |part| recorder.record(part)).await;
@@ -206,7 +232,7 @@ impl Batches {
                 Err(error) => span.fail("store", &error.to_string()),
             }
         }
-        let arrived = deliveries.into_iter().zip(answers.into_iter().map(Incoming::Answer));
+        let arrived = parts.into_iter().zip(answers.into_iter().map(Incoming::Answer));
         self.conclude(batch, arrived, outcomes, |delivery, _, _| Some(Handled::silently(delivery))).await
     }
 
@@ -215,25 +241,26 @@ impl Batches {
     async fn conclude<'a, R>(
         &self,
         batch: &mut BatchInHand<'_>,
-        mut arrived: impl Iterator<Item = (&'a Delivery, Incoming)>,
+        mut arrived: impl Iterator<Item = (MessagePart<'a>, Incoming)>,
         (outcomes, failure): (Vec<Result<R, Error>>, Option<Error>),
         end: impl Fn(&Delivery, Option<String>, R) -> Option<Handled>,
     ) -> Result<(), Error> {
-        for (outcome, (delivery, message)) in outcomes.into_iter().zip(arrived.by_ref()) {
+        for (outcome, (part, message)) in outcomes.into_iter().zip(arrived.by_ref()) {
             let id = message.order().map(str::to_owned);
             match outcome {
-                Ok(outcome) => match end(delivery, id, outcome) {
-                    Some(handled) => batch.handled.push(handled),
-                    None => self.put_aside(batch, delivery, message, Error::Contended).await,
+                Ok(outcome) => match end(&part.delivery, id, outcome) {
+                    Some(handled) => batch.handled.push(handled.at(part.place)),
+                    None => self.put_aside(batch, &part, message, Error::Contended).await,
                 },
-                Err(error) if error.is_transient() => self.put_aside(batch, delivery, message, error).await,
+                Err(error) if error.is_transient() => self.put_aside(batch, &part, message, error).await,
                 Err(error) => {
                     let host = &self.entry.intake.host;
-                    batch.handled.push(Handled::unstorable(host, delivery, id, &error));
+                    let unstorable = Handled::unstorable(host, &part.delivery, id, &error);
+                    batch.handled.push(unstorable.at(part.place));
                 }
             }
         }
-        batch.back.extend(arrived.map(|(delivery, _)| delivery.tag));
+        batch.back.extend(arrived.map(|(part, _)| part.delivery.tag));
         failure.map_or(Ok(()), Err)
     }
 }

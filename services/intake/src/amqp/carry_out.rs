@@ -8,12 +8,16 @@ use pagurus_broker::Delivery;
 use pagurus_command::Terms;
 use pagurus_command::call::NewCall;
 use pagurus_domain::order::principal::Principal;
+use pagurus_runtime::config::Settings;
 use pagurus_store::Error;
 use pagurus_wire::Problem;
 use pagurus_wire::message::Receipt;
 
-use super::handled::{AddressedReceipt, Handled};
-use super::read::{AskedAction, Incoming, IntakeQueue, ReadRules, Rejection, ReplyTo, read};
+use super::handled::Handled;
+use super::many::{self, Receipts};
+use super::read::{
+    AskedAction, Incoming, IntakeQueue, ReadRules, Rejection, ReplyTo, is_registration, read, sent_at,
+};
 use super::settle;
 use crate::register::Registrar;
 use crate::traced::RegistrationTrace;
@@ -31,21 +35,39 @@ pub(super) struct AmqpEntry {
 }
 
 impl AmqpEntry {
+    fn rules<'a>(&'a self, settings: &'a Settings) -> ReadRules<'a> {
+        ReadRules {
+            entry: self.entry,
+            orders_in: &self.intake.host.broker.names().orders_in,
+            straight_to_queue: settings.intake.straight_to_queue,
+            max_body_bytes: settings.intake.max_body_bytes,
+            reply: &settings.reply,
+        }
+    }
+
+    /// Returns the orders of a message that holds many, each as a message of its own; nothing for every other message.
+    ///
+    /// # Errors
+    /// It holds too many, or the time at which it was sent cannot be read: that concerns all of them.
+    pub fn orders_of(&self, delivery: &Delivery) -> Result<Vec<Delivery>, Rejection> {
+        let settings = self.intake.host.settings();
+        if !is_registration(delivery, &self.rules(&settings)) {
+            return Ok(Vec::new());
+        }
+        let orders = many::orders_of(delivery, settings.intake.max_batch_orders)?;
+        if !orders.is_empty() {
+            sent_at(delivery)?;
+        }
+        Ok(orders)
+    }
+
     /// Reads a message that was received at this time.
     ///
     /// # Errors
     /// The message can never be handled.
     pub fn read(&self, delivery: &Delivery, received_at: Timestamp) -> Result<Incoming, Rejection> {
         let host = &self.intake.host;
-        let settings = host.settings();
-        let rules = ReadRules {
-            entry: self.entry,
-            orders_in: &host.broker.names().orders_in,
-            straight_to_queue: settings.intake.straight_to_queue,
-            max_body_bytes: settings.intake.max_body_bytes,
-            reply: &settings.reply,
-        };
-        let mut message = read(delivery, &rules, received_at)?;
+        let mut message = read(delivery, &self.rules(&host.settings()), received_at)?;
         if let Incoming::Register(submission) = &mut message {
             submission.trace = RegistrationTrace::over_amqp(host, delivery);
             submission.queue = self.intake.catalogue.queue_of(&submission.request);
@@ -126,7 +148,7 @@ impl AmqpEntry {
                         error: None,
                         call: Some(call),
                     };
-                    settle::send(&intake.host, vec![AddressedReceipt { to, receipt }]).await;
+                    settle::send(&intake.host, vec![(to, Receipts::One(receipt.into()))]).await;
                 }
             });
         }

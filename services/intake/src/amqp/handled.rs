@@ -15,12 +15,20 @@ use pagurus_wire::problem::{Problem, Type};
 use super::read::{Rejection, ReplyTo};
 use crate::register::RegistrationOutcome;
 
-/// Answer to one delivery and what is done with it, once its batch is through.
+/// Answer to one message, or to one order of a message, and what is done with it, once its batch is through.
 pub(super) struct Handled {
     pub tag: DeliveryTag,
+    /// Index of the order in a message that holds many.
+    pub place: Option<usize>,
     pub reply: Option<AddressedReceipt>,
-    /// Message to be put aside, with its reason.
-    pub refused: Option<Message>,
+    pub refused: Option<RefusedMessage>,
+}
+
+/// A message to be put aside, with its reason.
+pub(super) struct RefusedMessage {
+    pub message: Message,
+    /// True if its receipt says what the sender has to change; a failure of the engine is for its operators.
+    pub is_for_sender: bool,
 }
 
 /// A receipt on its way to the sender of a message.
@@ -66,13 +74,12 @@ impl BatchOutcome {
 impl Handled {
     /// Returns the outcome of a delivery about which nothing is said.
     pub const fn silently(delivery: &Delivery) -> Self {
-        Self { tag: delivery.tag, reply: None, refused: None }
+        Self { tag: delivery.tag, place: None, reply: None, refused: None }
     }
 
-    /// True if the receipt tells the sender what to change; a failure of the engine is for its operators.
-    pub fn is_for_sender(&self) -> bool {
-        let error = self.reply.as_ref().and_then(|reply| reply.receipt.error.as_ref());
-        error.is_some_and(|problem| problem.status != Type::Internal.status())
+    /// Returns the outcome as that of the order at this index of its message.
+    pub fn at(self, place: Option<usize>) -> Self {
+        Self { place, ..self }
     }
 
     fn answered(delivery: &Delivery, receipt: Receipt) -> Self {
@@ -82,7 +89,10 @@ impl Handled {
 
     fn kept(self, host: &Host, delivery: &Delivery, reason: &str) -> Self {
         let at = time::shown(Timestamp::now());
-        Self { refused: Some(refused_message(host.broker.names(), delivery, reason, &at)), ..self }
+        let message = refused_message(host.broker.names(), delivery, reason, &at);
+        let error = self.reply.as_ref().and_then(|reply| reply.receipt.error.as_ref());
+        let is_for_sender = error.is_some_and(|problem| problem.status != Type::Internal.status());
+        Self { refused: Some(RefusedMessage { message, is_for_sender }), ..self }
     }
 
     /// Returns the outcome of an action that was done.

@@ -130,6 +130,13 @@ pub(super) fn read(delivery: &Delivery, rules: &ReadRules<'_>, at: Timestamp) ->
     command(delivery, word, &value, id.clone()).map_err(|problem| Rejection { id: id.ok(), problem })
 }
 
+/// True if a message registers orders, and nothing but its content can be wrong.
+pub(super) fn is_registration(delivery: &Delivery, rules: &ReadRules<'_>) -> bool {
+    rules.entry == IntakeQueue::Orders
+        && word_of(delivery, rules) == key::CREATE
+        && check(delivery, rules).is_ok()
+}
+
 /// Refuses what is too long or not legible, and an order whose sender wants a receipt in a queue that may get none: it would
 /// wait for an answer that never comes, and believe that its order was lost.
 fn check(delivery: &Delivery, rules: &ReadRules<'_>) -> Result<(), Problem> {
@@ -215,7 +222,10 @@ fn id_of(value: &Value) -> Result<String, Problem> {
 
 /// Returns the time at which the client says it sent the message: a header, or the property of AMQP. One that cannot be
 /// read is refused (ORD-17).
-fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem> {
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn sent_at(delivery: &Delivery) -> Result<Option<Timestamp>, Problem> {
     let properties = &delivery.properties;
     if let Some((name, value)) =
         headers::SENT_TIME.iter().find_map(|name| Some((name, properties.header(name)?)))

@@ -8,6 +8,7 @@ use pagurus_runtime::offline::Intermittent;
 use pagurus_runtime::waits::Waits;
 
 use super::handled::LeftOver;
+use super::settle::Settlement;
 use crate::Intake;
 
 /// First wait after a failure.
@@ -39,7 +40,13 @@ impl Trouble {
     /// Gives back what a batch left, and waits until another try makes sense. Where the database is
     /// away, consuming stops until it answers: handing messages back and taking them again at once
     /// would count towards their delivery limit.
-    pub async fn wait_out(&mut self, intake: &Intake, from: &Intermittent, left: Option<LeftOver>) {
+    pub async fn wait_out(
+        &mut self,
+        intake: &Intake,
+        from: &Intermittent,
+        settlement: &Settlement,
+        left: Option<LeftOver>,
+    ) {
         let Some(LeftOver { tags, error }) = left else {
             self.waits.begin_again();
             self.in_vain = 0;
@@ -49,7 +56,7 @@ impl Trouble {
         intake.host.metrics.count(Count::StoreErrors, operation, 1);
         if error.is_contention() {
             // A lock passes by itself, and concerns nothing else.
-            from.consumer().put_back(&tags).await;
+            settlement.put_back(tags).await;
             intake.host.sleep_unless_draining(FIRST).await;
             return;
         }

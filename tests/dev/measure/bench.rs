@@ -41,7 +41,7 @@ use works::{Extent, Row, Works};
 /// Options of a measurement.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// The works to measure; without any: limit, one-action, straight, three-stage, sequential, idle, intake
+    /// The works to measure; without any: limit, one-action, straight, grouped, three-stage, sequential, idle, intake
     #[arg(value_enum)]
     works: Vec<Work>,
     /// Orders of each measurement
@@ -76,6 +76,8 @@ pub enum Work {
     OneAction,
     /// The same, orders and notifications straight from queue to queue, past all exchanges
     Straight,
+    /// The same as straight, with many orders in one message and their ends in groups
+    Grouped,
     /// A call, a callback, a call
     ThreeStage,
     /// An HTTP call per order, over a thousand queues
@@ -200,11 +202,11 @@ fn name(work: Work) -> String {
 
 fn chosen(options: &Options) -> Vec<Work> {
     use Work::{
-        All, Bodies, Centre, Flood, History, Idle, Intake, Limit, Memory, OneAction, OneProcess, Operation,
-        Paced, Pinned, Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage, Tokens,
-        Workers,
+        All, Bodies, Centre, Flood, Grouped, History, Idle, Intake, Limit, Memory, OneAction, OneProcess,
+        Operation, Paced, Pinned, Queues, Rest, Search, Sequential, Sleepers, Straight, TakeOver, ThreeStage,
+        Tokens, Workers,
     };
-    let daily = [Limit, OneAction, Straight, ThreeStage, Sequential, Idle, Intake];
+    let daily = [Limit, OneAction, Straight, Grouped, ThreeStage, Sequential, Idle, Intake];
     let long = [
         Paced, Rest, Tokens, Flood, OneProcess, Queues, Bodies, Workers, Pinned, Sleepers, History, TakeOver,
         Operation, Search, Memory, Centre,
@@ -225,6 +227,7 @@ async fn run(works: &mut Works<'_>, work: Work) -> Result<Vec<Row>> {
         }
         Work::OneAction => vec![works.one_action().await?],
         Work::Straight => vec![works.straight().await?],
+        Work::Grouped => vec![works.grouped().await?],
         Work::ThreeStage => vec![works.three_stage().await?],
         Work::Sequential => vec![works.sequential().await?],
         Work::Idle => vec![works.idle().await?],

@@ -21,6 +21,7 @@ use lapin::{Channel, Connection, ConnectionProperties};
 use rand::distr::Alphanumeric;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use serde::Deserialize;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -62,6 +63,8 @@ pub struct Orders {
     pub queues: Option<u64>,
     /// Size of the body of an order, a megabyte at most.
     pub bytes: usize,
+    /// True if many orders go in one message, and ask for their ends in groups.
+    pub grouped: bool,
 }
 
 /// Density of the load.
@@ -80,7 +83,8 @@ pub fn body(tag: &str, number: u64, orders: Orders, notify: Option<(&str, &str)>
         text.push_str(&format!(r#","mode":"sequential","queue":"bench-{}""#, number % queues));
     }
     if let Some((url, correlation)) = notify {
-        text.push_str(&format!(r#","notify":{{"url":"{url}","correlationId":"{correlation}"}}"#));
+        let group = if orders.grouped { r#","group":{}"# } else { "" };
+        text.push_str(&format!(r#","notify":{{"url":"{url}","correlationId":"{correlation}"{group}}}"#));
     }
     text.push_str(r#","params":{"account":"79110000001","tariff":"light","note":""#);
     let padding = orders.bytes.saturating_sub(text.len() + 3).min(PADDING.len());
@@ -252,10 +256,8 @@ fn note(shared: &Shared, seen: &mut HashSet<u64>, batch: &[Delivery]) -> u64 {
     let now = shared.epoch.elapsed().as_micros();
     let mut fresh = 0;
     let mut latencies = lock(&shared.latencies);
-    for delivery in batch {
-        let correlation = delivery.properties.correlation_id().as_ref();
-        // A notification without a mark of ours is of an order that somebody else has sent.
-        let Some((number, at)) = correlation.and_then(|id| mark(id.as_str())) else { continue };
+    // A notification without a mark of ours is of an order that somebody else has sent.
+    for (number, at) in batch.iter().flat_map(marks) {
         if seen.insert(number) {
             fresh += 1;
             latencies.push(u32::try_from(now.saturating_sub(at)).unwrap_or(u32::MAX));
@@ -264,6 +266,27 @@ fn note(shared: &Shared, seen: &mut HashSet<u64>, batch: &[Delivery]) -> u64 {
         }
     }
     fresh
+}
+
+/// A notification in a group, as far as the load reads it.
+#[derive(Deserialize)]
+struct Grouped {
+    body: Ended,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended {
+    correlation_id: String,
+}
+
+/// Numbers and sending times of the orders of which a message tells.
+fn marks(delivery: &Delivery) -> Vec<(u64, u128)> {
+    if let Some(correlation) = delivery.properties.correlation_id() {
+        return mark(correlation.as_str()).into_iter().collect();
+    }
+    let group: Vec<Grouped> = serde_json::from_slice(&delivery.data).unwrap_or_default();
+    group.iter().filter_map(|one| mark(&one.body.correlation_id)).collect()
 }
 
 /// Number and sending time of an order, from its correlation id.
@@ -288,7 +311,7 @@ mod tests {
             [(None, None, BODY_BYTES), (Some(7), Some("12-34"), BODY_BYTES), (None, Some("1-1"), 100_000)]
         {
             let notify = mark.map(|mark| ("amqp://?key=bench", mark));
-            let text = body("abc", 12, Orders { scenario: "one", queues, bytes }, notify);
+            let text = body("abc", 12, Orders { scenario: "one", queues, bytes, grouped: false }, notify);
             assert_eq!(text.len(), bytes);
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value["id"], "abc-00000012");

@@ -116,7 +116,8 @@ fn meaning(in_flight: usize) -> String {
          after a crash needs.\n\
          - **one process**: all services in one process (`pagurus serve`); its CPU stands under `worker`, too.\n\
          - **one-action**: AMQP order, one HTTP call, notification. **straight**: the same, past all exchanges: orders sent to the \
-         queue of orders itself, notifications to a queue, as the limit has it. **sequential**: one-action over 1 000 queues. \
+         queue of orders itself, notifications to a queue, as the limit has it. **grouped**: straight, with many orders in one message and their ends in \
+         groups. **sequential**: one-action over 1 000 queues. \
          **with history**: the same with five million ended orders in the tables.\n\
          - **three-stage**: a call, a callback that is sent at once, a second call, notification.\n\
          - **idle**: one order at a time; its CPU includes what the services use while they wait.\n\

@@ -195,6 +195,7 @@ impl Report {
         };
         let works = [
             "straight",
+            "grouped",
             "one process",
             "sequential",
             "1 000 queues",
@@ -215,7 +216,7 @@ impl Report {
             let ratio = self.ratio(work, LIMIT_WITH_CLAIM, |row| row.rate)?;
             Some(format!("{work} is {ratio:.2} of the {LIMIT_WITH_CLAIM}. "))
         };
-        let main = ["one-action", "straight"];
+        let main = ["one-action", "straight", "grouped"];
         let apart = works.iter().filter_map(ratio_of);
         let against_limits = main.iter().filter_map(times).chain(main.iter().filter_map(claimed));
         apart.chain(against_limits).collect()
@@ -227,6 +228,7 @@ impl Report {
             row.work,
             "one-action"
                 | "straight"
+                | "grouped"
                 | "one process"
                 | "sequential"
                 | "with history"

@@ -23,7 +23,9 @@ const WARM_UP_IDLE: u64 = 100;
 const IDLE_ORDERS: u64 = 1000;
 
 /// Parallel orders with one HTTP call.
-pub const ONE_ACTION: Orders = Orders { scenario: "bench-one-action", queues: None, bytes: BODY_BYTES };
+pub const ONE_ACTION: Orders =
+    Orders { scenario: "bench-one-action", queues: None, bytes: BODY_BYTES, grouped: false };
+const GROUPED: Orders = Orders { grouped: true, ..ONE_ACTION };
 const THREE_STAGE: Orders = Orders { scenario: "bench-three-stage", ..ONE_ACTION };
 const SEQUENTIAL: Orders = Orders { queues: Some(1000), ..ONE_ACTION };
 /// Bytes of the orders that a work sends at most, and of those in flight: longer orders are fewer.
@@ -171,6 +173,12 @@ impl Works<'_> {
     pub async fn straight(&mut self) -> Result<Row> {
         self.installation.renew().await?;
         self.loaded("straight", STRAIGHT, ONE_ACTION).await
+    }
+
+    /// Measures one HTTP call, with many orders in a message and their ends in groups.
+    pub async fn grouped(&mut self) -> Result<Row> {
+        self.installation.renew().await?;
+        self.loaded("grouped", STRAIGHT, GROUPED).await
     }
 
     /// Measures one HTTP call, with all services in one process.

@@ -53,9 +53,14 @@ impl Publisher {
             while count < BATCH && self.shared.room.try_acquire().map(|permit| permit.forget()).is_ok() {
                 count += 1;
             }
-            let sent = (0..u64::from(count)).map(|offset| self.send(number + offset, self.now()));
-            for sent in join_all(sent).await {
-                sent?;
+            let numbers = number..number + u64::from(count);
+            if self.orders.grouped {
+                let bodies: Vec<String> = numbers.map(|number| self.body(number, self.now())).collect();
+                self.publish(&format!("[{}]", bodies.join(","))).await?;
+            } else {
+                for sent in join_all(numbers.map(|number| self.send(number, self.now()))).await {
+                    sent?;
+                }
             }
             number += u64::from(count);
             self.shared.sent.store(number, Ordering::Relaxed);
@@ -105,11 +110,18 @@ impl Publisher {
     }
 
     async fn send(&self, number: u64, at: Duration) -> Result<()> {
+        self.publish(&self.body(number, at)).await
+    }
+
+    /// The body of an order that is sent at this time.
+    fn body(&self, number: u64, at: Duration) -> String {
         let correlation = format!("{number}-{}", at.as_micros());
-        let body = body(&self.shared.tag, number, self.orders, Some((self.route.notify, &correlation)));
-        let properties = BasicProperties::default();
-        publish_confirmed(&self.channel, self.route.exchange, self.route.key, body.as_bytes(), properties)
-            .await
+        body(&self.shared.tag, number, self.orders, Some((self.route.notify, &correlation)))
+    }
+
+    async fn publish(&self, body: &str) -> Result<()> {
+        let Route { exchange, key, .. } = self.route;
+        publish_confirmed(&self.channel, exchange, key, body.as_bytes(), BasicProperties::default()).await
     }
 }
 

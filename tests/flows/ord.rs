@@ -7,6 +7,7 @@ mod dependencies;
 mod dry_run;
 mod explain;
 mod failed_action;
+mod groups;
 mod jeopardy;
 mod kept;
 mod lives;

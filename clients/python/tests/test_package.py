@@ -25,6 +25,7 @@ class Types(unittest.TestCase):
             types.Lifecycle: "LifecycleBody",
             types.After: "AfterBody",
             types.Notify: "NotifyBody",
+            types.Group: "GroupBody",
             types.Registered: "RegisteredView",
             types.Status: "StatusView",
             types.Answered: "CallView",

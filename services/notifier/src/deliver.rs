@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use pagurus_broker::Delivery;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
-use pagurus_domain::order::notification::NotifyFormat;
+use pagurus_domain::order::notification::{NotifyForm, NotifyFormat, NotifyGroup};
 use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Level, Work};
 use pagurus_runtime::node::chain;
@@ -16,12 +16,13 @@ use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
-use pagurus_store::hot::outbox::sending::{self, Notification, Unread};
+use pagurus_store::hot::outbox::sending::{self, Notification, OutboxKey, Unread};
 use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
 use tokio::sync::{OwnedSemaphorePermit, RwLockReadGuard, Semaphore};
 
+use crate::gathering::Gathering;
 use crate::note;
 use crate::publish::{PublishOutcome, keep, publish};
 use crate::removal::{self, Removal};
@@ -40,7 +41,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
 pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
-    let removal = Removal::start(&host);
+    let (removal, gathering) = (Removal::start(&host), Gathering::default());
+    let fresh = Fresh { host: &host, removal: &removal, gathering: &gathering, webhooks: &webhooks };
     let publishing = Arc::new(Semaphore::new(PUBLISHING));
     // Nothing is taken that could not be published at once: news that waits in the broker's queue is dropped when it gets old.
     let next = async || {
@@ -52,7 +54,7 @@ pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks
         tokio::select! {
             taken = next(), if in_progress.len() < MOST_IN_PROGRESS => match taken {
                 Some((permit, taken)) => {
-                    in_progress.push(send_announced(&host, &webhooks, &removal, taken, permit));
+                    in_progress.push(fresh.send_announced(taken, permit));
                 }
                 None => break,
             },
@@ -63,64 +65,81 @@ pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks
     Ok(())
 }
 
-/// Sends what a batch of news tells of, and removes what was confirmed.
-async fn send_announced(
-    host: &Host,
-    webhooks: &Webhooks,
-    removal: &Removal,
-    mut taken: Taken,
-    permit: OwnedSemaphorePermit,
-) {
-    let mut announced = Announced::default();
-    for delivery in std::mem::take(&mut taken.deliveries) {
-        announced.hear(host, webhooks, &delivery);
-    }
-    let permit = Arc::new(permit);
-    // Before the reader of ends beside it, who waits for them.
-    let sending = removal.sending.share().await;
-    tokio::join!(
-        send_rows(host, removal, announced.rows, (permit.clone(), sending)),
-        send_unread(host, removal, announced.ended, permit),
-    );
+/// A batch of news that is not removed yet.
+type NotRemoved<'a> = Arc<RwLockReadGuard<'a, ()>>;
+
+/// The way of new notifications, from their news to their removal.
+#[derive(Clone, Copy)]
+struct Fresh<'a> {
+    host: &'a Host,
+    removal: &'a Removal,
+    gathering: &'a Gathering,
+    webhooks: &'a Webhooks,
 }
 
-/// Sends notifications that the news contains.
-async fn send_rows(
-    host: &Host,
-    removal: &Removal,
-    rows: Vec<Notification>,
-    (permit, _sending): (Arc<OwnedSemaphorePermit>, RwLockReadGuard<'_, ()>),
-) {
-    let mut confirmed = Vec::new();
-    for window in rows.chunks(BATCH as usize) {
-        let begun = Instant::now();
-        let outcome = publish(host, window).await;
-        confirmed.extend(outcome.confirmed);
-        note(host, "new notifications", keep(host, outcome.failed).await);
-        host.metrics.batch(Work::Notify, begun.elapsed());
+impl Fresh<'_> {
+    /// Sends what a batch of news tells of, and removes what was confirmed.
+    async fn send_announced(self, mut taken: Taken, permit: OwnedSemaphorePermit) {
+        let mut announced = Announced::default();
+        for delivery in std::mem::take(&mut taken.deliveries) {
+            announced.hear(self.host, self.webhooks, &delivery);
+        }
+        let permit = Arc::new(permit);
+        // Before the reader of ends beside them, who waits for them.
+        let sending = Arc::new(self.removal.sending.share().await);
+        tokio::join!(
+            self.send_groups(announced.grouped, sending.clone()),
+            self.send_rows(announced.rows, (permit.clone(), sending)),
+            self.send_unread(announced.ended, permit),
+        );
     }
-    drop((rows, permit));
-    match removal.remove(confirmed).await {
-        Ok(()) => {}
-        Err(Failed::Handler(error)) => note(host, "new notifications", Err(&*error)),
-        // The slow pass sends them again.
-        Err(Failed::Gone(gone)) => tracing::warn!(error = chain(&gone), "notifications stay in the outbox"),
-    }
-}
 
-/// Sends notifications that are still to be read.
-async fn send_unread(
-    host: &Host,
-    removal: &Removal,
-    unread: Vec<Unread>,
-    _permit: Arc<OwnedSemaphorePermit>,
-) {
-    // All ends of a life are read: one that was sent and still stands there would be sent again, and hold up the second.
-    let reads_ends = unread.iter().any(|one| one.kind.is_none());
-    let sending = &removal.sending;
-    let _sending = if reads_ends { sending.share_after_others().await } else { sending.share().await };
-    for window in unread.chunks(BATCH as usize) {
-        note(host, "new notifications", send_fresh(host, window).await);
+    /// Sends notifications that the news contains.
+    async fn send_rows(
+        self,
+        rows: Vec<Notification>,
+        (permit, _sending): (Arc<OwnedSemaphorePermit>, NotRemoved<'_>),
+    ) {
+        let host = self.host;
+        let mut confirmed = Vec::new();
+        for window in rows.chunks(BATCH as usize) {
+            let begun = Instant::now();
+            let outcome = publish(host, window).await;
+            confirmed.extend(outcome.confirmed);
+            note(host, "new notifications", keep(host, outcome.failed).await);
+            host.metrics.batch(Work::Notify, begun.elapsed());
+        }
+        drop((rows, permit));
+        self.remove(confirmed).await;
+    }
+
+    /// Sends notifications that the news contains and that wait for others of their groups.
+    async fn send_groups(self, grouped: Vec<Notification>, _sending: NotRemoved<'_>) {
+        if !grouped.is_empty() {
+            self.remove(self.gathering.send(self.host, grouped).await).await;
+        }
+    }
+
+    async fn remove(self, confirmed: Vec<OutboxKey>) {
+        match self.removal.remove(confirmed).await {
+            Ok(()) => {}
+            Err(Failed::Handler(error)) => note(self.host, "new notifications", Err(&*error)),
+            // The slow pass sends them again.
+            Err(Failed::Gone(gone)) => {
+                tracing::warn!(error = chain(&gone), "notifications stay in the outbox");
+            }
+        }
+    }
+
+    /// Sends notifications that are still to be read.
+    async fn send_unread(self, unread: Vec<Unread>, _permit: Arc<OwnedSemaphorePermit>) {
+        // All ends of a life are read: one that was sent and still stands there would be sent again, and hold up the second.
+        let reads_ends = unread.iter().any(|one| one.kind.is_none());
+        let sending = &self.removal.sending;
+        let _sending = if reads_ends { sending.share_after_others().await } else { sending.share().await };
+        for window in unread.chunks(BATCH as usize) {
+            note(self.host, "new notifications", send_fresh(self.host, window).await);
+        }
     }
 }
 
@@ -129,6 +148,8 @@ async fn send_unread(
 struct Announced {
     /// Notifications that the news contains.
     rows: Vec<Notification>,
+    /// Notifications that the news contains and that wait for others of their groups.
+    grouped: Vec<Notification>,
     /// Notifications that are still to be read.
     ended: Vec<Unread>,
 }
@@ -140,7 +161,9 @@ impl Announced {
         if news.webhooks {
             webhooks.wake();
         }
-        self.rows.extend(news.rows.into_iter().filter_map(stored));
+        for row in news.rows.into_iter().filter_map(stored) {
+            if row.form.group.is_some() { &mut self.grouped } else { &mut self.rows }.push(row);
+        }
         let unread = news.ended.into_iter();
         self.ended.extend(unread.map(|one| Unread {
             no: OrderNo(one.no),
@@ -152,6 +175,8 @@ impl Announced {
 
 /// Returns the stored form of a row that nobody has tried to send yet.
 fn stored(row: OutboxRow) -> Option<Notification> {
+    let group = row.group_max.zip(row.group_within_ms);
+    let group = group.map(|(max, within_ms)| NotifyGroup { max, within_ms });
     Some(Notification {
         no: OrderNo(row.no),
         life: Life(row.life),
@@ -163,7 +188,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         trace: row.trace,
         body: row.body,
         // What has another form, has a number or goes over HTTP is not sent as a row.
-        format: NotifyFormat::Pagurus,
+        form: NotifyForm { format: NotifyFormat::Pagurus, group },
         number: None,
         receiver: None,
         secret: None,

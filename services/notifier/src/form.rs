@@ -34,7 +34,8 @@ impl EncodedNotification {
     /// Returns the form of a notification; `source` names the installation.
     pub fn of(notification: &Notification, source: &str, trace: Option<&TraceContext>) -> Self {
         let id = notification.message_id.to_string();
-        let trace = trace.filter(|_| notification.format != NotifyFormat::Pagurus).map(TraceContext::parent);
+        let trace =
+            trace.filter(|_| notification.form.format != NotifyFormat::Pagurus).map(TraceContext::parent);
         let event = CloudEvent {
             id: &id,
             tells: tells(&notification.kind),
@@ -44,7 +45,7 @@ impl EncodedNotification {
             body: &notification.body,
         };
         let plain = |attributes| Self { content_type: JSON, body: notification.body.clone(), attributes };
-        match notification.format {
+        match notification.form.format {
             NotifyFormat::Pagurus => plain(Vec::new()),
             NotifyFormat::CloudEventsBinary => plain(event.attributes()),
             NotifyFormat::CloudEvents => {
@@ -71,6 +72,7 @@ pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use pagurus_domain::id::{Life, OrderNo};
+    use pagurus_domain::order::notification::NotifyForm;
     use serde_json::Value;
 
     use super::*;
@@ -87,7 +89,7 @@ pub(crate) mod tests {
             transaction_id: None,
             trace: None,
             body: r#"{"id": "заказ 1", "scenario": "s"}"#.into(),
-            format,
+            form: NotifyForm { format, group: None },
             number: Some(7),
             receiver: Some("https://hooks.example:443".into()),
             secret: None,

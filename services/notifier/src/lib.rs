@@ -6,6 +6,8 @@
 
 mod deliver;
 mod form;
+mod gathering;
+mod group;
 mod hearing;
 mod publish;
 mod removal;

@@ -3,16 +3,21 @@
 use std::time::Instant;
 
 use pagurus_broker::{HeaderValue, Message, Published};
+use pagurus_domain::id::RequestId;
 use pagurus_domain::order::notification::{Target, delay, shown_url};
 use pagurus_domain::trace::TraceContext;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::Count;
-use pagurus_runtime::traces::{SpanKind, messaging};
+use pagurus_runtime::traces::{SpanKind, TraceSpan, messaging};
 use pagurus_store::Error;
 use pagurus_store::hot::outbox::sending::{self, FailedNotification, Notification, OutboxKey};
 
 use crate::form::{EncodedNotification, type_of};
+use crate::group::{self, EncodedGroup, by_message};
 use crate::{log_tried, order_of, traced};
+
+/// The word for a failure of the broker.
+const BROKER: &str = "broker";
 
 /// Fate of a notification that was not confirmed.
 pub(crate) enum DeliveryFailure {
@@ -28,23 +33,40 @@ pub(crate) struct PublishOutcome<'a> {
     pub failed: Vec<(&'a Notification, DeliveryFailure)>,
 }
 
-/// Publishes notifications and waits for their confirms.
+impl<'a> PublishOutcome<'a> {
+    /// Notes that notifications were not delivered: for a failure of the broker they are sent later, else an operator decides.
+    fn fail(&mut self, notifications: Vec<Traced<'a>>, kind: &'static str, error: &str) {
+        for (notification, mut span) in notifications {
+            span.fail(kind, error);
+            let error = error.to_owned();
+            let failure = match kind {
+                BROKER => DeliveryFailure::Later(error),
+                _ => DeliveryFailure::Parked(kind, error),
+            };
+            self.failed.push((notification, failure));
+        }
+    }
+}
+
+/// A notification with its span.
+type Traced<'a> = (&'a Notification, TraceSpan);
+
+/// Publishes notifications and waits for their confirms. Those of a group go in one message.
 pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) -> PublishOutcome<'a> {
     let mut messages = Vec::with_capacity(notifications.len());
-    let mut addressed = Vec::with_capacity(notifications.len());
-    let mut failed = Vec::new();
-    for notification in notifications {
-        let mut span = traced::notification(host, notification, SpanKind::Producer);
-        match message(host, notification, span.context()) {
+    let mut addressed: Vec<Vec<Traced<'a>>> = Vec::with_capacity(notifications.len());
+    let mut outcome =
+        PublishOutcome { confirmed: Vec::with_capacity(notifications.len()), failed: Vec::new() };
+    for together in by_message(notifications) {
+        let traced = |one: &'a Notification| (one, traced::notification(host, one, SpanKind::Producer));
+        let mut together: Vec<Traced<'a>> = together.into_iter().map(traced).collect();
+        match message(host, &together) {
             Ok(message) => {
-                traced::message(&mut span, &message);
+                together.iter_mut().for_each(|(_, span)| traced::message(span, &message));
                 messages.push(message);
-                addressed.push((notification, span));
+                addressed.push(together);
             }
-            Err(why) => {
-                span.fail("not_allowed", &why);
-                failed.push((notification, DeliveryFailure::Parked("not_allowed", why)));
-            }
+            Err(why) => outcome.fail(together, "not_allowed", &why),
         }
     }
     let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
@@ -54,32 +76,27 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
     } else {
         host.broker.publish_many_foreign(messages).await
     };
-    let given = addressed.len();
-    let mut confirmed = Vec::with_capacity(given);
-    for ((notification, mut span), published) in addressed.into_iter().zip(published) {
+    let given: usize = addressed.iter().map(Vec::len).sum();
+    for (together, published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => {
-                log_tried(notification, None);
-                confirmed.push(notification.key());
+                for (notification, _) in together {
+                    log_tried(notification, None);
+                    outcome.confirmed.push(notification.key());
+                }
             }
-            Published::Unroutable { text, .. } => {
-                span.fail("unroutable", &text);
-                failed.push((notification, DeliveryFailure::Parked("unroutable", text)));
-            }
-            Published::Failed(error) => {
-                let error = error.to_string();
-                span.fail("broker", &error);
-                failed.push((notification, DeliveryFailure::Later(error)));
-            }
+            Published::Unroutable { text, .. } => outcome.fail(together, "unroutable", &text),
+            Published::Failed(error) => outcome.fail(together, BROKER, &error.to_string()),
         }
     }
     // Notifications to queues and exchanges of others are counted together.
     let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
     let took = publishing.elapsed();
-    host.metrics.messages_sent(exchange, confirmed.len(), "", took);
-    host.metrics.messages_sent(exchange, given - confirmed.len(), "unconfirmed", took);
-    host.metrics.count(Count::Notifications, "confirmed", confirmed.len() as u64);
-    PublishOutcome { confirmed, failed }
+    let confirmed = outcome.confirmed.len();
+    host.metrics.messages_sent(exchange, confirmed, "", took);
+    host.metrics.messages_sent(exchange, given - confirmed, "unconfirmed", took);
+    host.metrics.count(Count::Notifications, "confirmed", confirmed as u64);
+    outcome
 }
 
 /// Keeps what was not confirmed in the outbox, for later or for an operator.
@@ -117,35 +134,58 @@ pub(crate) async fn keep(host: &Host, failed: Vec<(&Notification, DeliveryFailur
     sending::failed(&host.store.work().await?, &rows).await
 }
 
-/// Builds the message of a notification. Checks again that its target is allowed: the configuration
-/// may have become stricter since the order was registered.
-fn message(
-    host: &Host,
-    notification: &Notification,
-    trace: Option<&TraceContext>,
-) -> Result<Message, String> {
-    let allow = &host.settings().notify.allow;
-    let target = Target::stored(&notification.target)?;
-    allow.permits(&target)?;
+/// Builds the message of a notification, or of several of one group. Checks again that its target is allowed: the
+/// configuration may have become stricter since the order was registered.
+fn message(host: &Host, together: &[Traced<'_>]) -> Result<Message, String> {
+    let Some(((first, span), others)) = together.split_first() else { return Err("it is empty".to_owned()) };
+    let settings = &host.settings().notify;
+    let target = Target::stored(&first.target)?;
+    settings.allow.permits(&target)?;
     let (exchange, key) = match target {
         Target::Queue(queue) => (String::new(), queue),
-        Target::Callback(request) => {
-            let mut message = Message::json(
-                host.broker.names().callbacks.clone(),
-                "order",
-                notification.body.clone().into_bytes(),
-            );
-            message.properties.message_id = Some(notification.message_id.to_string());
-            message.properties.correlation_id = Some(request.to_string());
-            messaging::carry(&mut message.properties, trace);
-            return Ok(message);
-        }
+        Target::Callback(request) => return Ok(callback(host, first, request, span.context())),
         Target::Webhook(_) => return Err("it does not go to the broker".to_owned()),
         Target::Exchange { exchange, key } => {
-            (exchange.unwrap_or_else(|| allow.default_exchange.clone()), key)
+            (exchange.unwrap_or_else(|| settings.allow.default_exchange.clone()), key)
         }
     };
-    let form = EncodedNotification::of(notification, &host.settings().notify.source, trace);
+    if first.form.group.is_none() && others.is_empty() {
+        let form = EncodedNotification::of(first, &settings.source, span.context());
+        return Ok(single(exchange, key, first, form, span.context()));
+    }
+    let members: Vec<_> = together.iter().map(|(one, span)| (*one, span.context())).collect();
+    let group = EncodedGroup::of(&members, &settings.source).map_err(|error| error.to_string())?;
+    let mut message = Message::json(exchange, key, group.body.into_bytes());
+    let properties = &mut message.properties;
+    properties.content_type = Some(group.content_type.to_owned());
+    properties.message_id = Some(group.message_id.to_string());
+    properties.type_ = Some(group::TYPE.to_owned());
+    Ok(message)
+}
+
+/// Returns the message that answers a request of the parent of an order.
+fn callback(
+    host: &Host,
+    notification: &Notification,
+    request: RequestId,
+    trace: Option<&TraceContext>,
+) -> Message {
+    let body = notification.body.clone().into_bytes();
+    let mut message = Message::json(host.broker.names().callbacks.clone(), "order", body);
+    message.properties.message_id = Some(notification.message_id.to_string());
+    message.properties.correlation_id = Some(request.to_string());
+    messaging::carry(&mut message.properties, trace);
+    message
+}
+
+/// Returns the message of a notification that goes alone.
+fn single(
+    exchange: String,
+    key: String,
+    notification: &Notification,
+    form: EncodedNotification,
+    trace: Option<&TraceContext>,
+) -> Message {
     let headers: Vec<(String, HeaderValue)> = form.headers().collect();
     let mut message = Message::json(exchange, key, form.body.into_bytes());
     let properties = &mut message.properties;
@@ -161,5 +201,5 @@ fn message(
     if let Some(transaction) = &notification.transaction_id {
         properties.headers.push(("transaction-id".into(), HeaderValue::Text(transaction.clone())));
     }
-    Ok(message)
+    message
 }

@@ -130,7 +130,7 @@ impl SubscriptionRule {
     #[must_use]
     pub fn receiver(&self, no: i64) -> StoredNotify {
         let mut receiver = StoredNotify::to(self.url.clone());
-        (receiver.format, receiver.recipient) = (self.format, Recipient::Subscription(no));
+        (receiver.form.format, receiver.recipient) = (self.format, Recipient::Subscription(no));
         receiver
     }
 }

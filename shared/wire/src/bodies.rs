@@ -105,6 +105,22 @@ pub struct NotifyBody {
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Terms on which notifications are gathered into one message; without them each has a message of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupBody>,
+}
+
+/// Terms on which the notifications of a receiver over AMQP are gathered into one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupBody {
+    /// Most notifications in one message; default: 500.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub max: Option<u32>,
+    /// Longest wait of a notification for others, up to `1s`; default: `50ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 /// Conditions of the start of an order.

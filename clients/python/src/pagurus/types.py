@@ -20,6 +20,13 @@ class Lifecycle(TypedDict, total=False):
     after: list[After]
 
 
+class Group(TypedDict, total=False):
+    """Terms on which notifications over AMQP come in one message. `within` is a duration such as `50ms`."""
+
+    max: int
+    within: str
+
+
 class Notify(TypedDict):
     """A receiver of notifications of an order."""
 
@@ -28,6 +35,7 @@ class Notify(TypedDict):
     timezone: NotRequired[str]
     on: NotRequired[list[Literal["final", "transitions", "parked", "jeopardy"]]]
     format: NotRequired[Literal["pagurus", "cloudevents", "cloudevents-binary"]]
+    group: NotRequired[Group]
 
 
 class Order(TypedDict):

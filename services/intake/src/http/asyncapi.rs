@@ -104,11 +104,16 @@ fn event(notices: &[&Value]) -> Value {
     })
 }
 
+/// Returns the schema of what goes alone, or as an array.
+fn one_or_many(one: &Value) -> Value {
+    json!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+}
+
 /// Returns the document for an installation with these names.
 pub(crate) fn asyncapi(names: &Names) -> Value {
     let mut schemas = Schemas::new();
     let orders = [
-        (key::CREATE, "An order to be registered.", schemas.of_request::<OrderBody>()),
+        (key::CREATE, "An order to be registered, or many.", one_or_many(&schemas.of_request::<OrderBody>())),
         (key::RESTART, "A new life of an order that has ended.", schemas.of_request::<RestartBody>()),
         (key::CANCEL, "An order is canceled.", schemas.of_request::<ActionBody>()),
         (key::INTERRUPT, "An order is stopped before it starts.", schemas.of_request::<ActionBody>()),
@@ -118,7 +123,8 @@ pub(crate) fn asyncapi(names: &Names) -> Value {
     .map(|(name, summary, payload)| MessageSpec { name, summary, headers: SENT, payload });
     let any = json!(true);
     let callback = message_spec("callback", "An answer of a called system: any body.", ANSWERED, any);
-    let receipt = message_spec("receipt", "The outcome of a message.", &[], schemas.of_answer::<Receipt>());
+    let outcome = "The outcome of a message, or of each order in it.";
+    let receipt = message_spec("receipt", outcome, &[], one_or_many(&schemas.of_answer::<Receipt>()));
     let actors = actors(names, &mut schemas);
     let notices = notices(schemas.of_answer::<EndNotice>(), schemas.of_answer::<MoveNotice>());
     let reply = json!({
@@ -193,10 +199,23 @@ fn actors(names: &Names, schemas: &mut Schemas) -> Value {
 }
 
 /// Returns the notifications, in each form that `notify.format` can ask for.
-fn notices(end: Value, transition: Value) -> [MessageSpec; 4] {
+fn notices(end: Value, transition: Value) -> [MessageSpec; 6] {
     let either = json!({"anyOf": [end, transition]});
     let event = event(&[&end, &transition]);
+    let events = json!({"type": "array", "items": event, "minItems": 1});
     [
+        message_spec(
+            "group",
+            "Several notifications of a receiver that asks for groups (`notify.group`).",
+            &[],
+            group(&either),
+        ),
+        message_spec(
+            "eventGroup",
+            "The same as a batch of CloudEvents (`format: cloudevents`).",
+            &[],
+            events,
+        ),
         message_spec("end", "A life of an order has ended, or it needs a person.", NOTIFIED, end),
         message_spec("transition", "An order has moved.", NOTIFIED, transition),
         message_spec(
@@ -212,6 +231,23 @@ fn notices(end: Value, transition: Value) -> [MessageSpec; 4] {
             either,
         ),
     ]
+}
+
+/// Returns the schema of a group of notifications.
+fn group(notice: &Value) -> Value {
+    let member = json!({
+        "type": "object",
+        "required": ["messageId", "type", "body"],
+        "properties": {
+            "messageId": {"type": "string", "format": "uuid", "description": "Stays the same over repeats."},
+            "type": {"type": "string", "description": "Type of the message that this notification would have been."},
+            "sequence": {"type": "integer", "description": "Grows with each transition of an order."},
+            "traceparent": {"type": "string"},
+            "body": notice,
+        },
+        "additionalProperties": false,
+    });
+    json!({"type": "array", "items": member, "minItems": 1})
 }
 
 /// Returns a channel that is a topic exchange of ours.

@@ -1,10 +1,12 @@
 //! Notifications: occasions that a client wants to hear of (`wish`), the receivers of an order (`receivers`, `stored`), where they may go (`target`, `webhook`, `allow`), what
-//! they say (`content`, `notices`, `cloudevent`), which notifier hears of them (`part`), and how receivers that are in trouble
+//! they say (`content`, `notices`, `cloudevent`), which notifier hears of them (`part`), in which form they go (`form`, `group`), and how receivers that are in trouble
 //! are spared (`lane`).
 
 mod allow;
 mod cloudevent;
 mod content;
+mod form;
+mod group;
 mod lane;
 mod notices;
 mod part;
@@ -19,6 +21,8 @@ mod wish;
 pub use allow::{AllowList, Pattern};
 pub use cloudevent::CloudEvent;
 pub use content::{Content, Jeopardy, Moved, ParkedReason};
+pub use form::{NotifyForm, NotifyFormat};
+pub use group::NotifyGroup;
 pub use lane::{Lanes, ReceiverBounds, delay};
 pub use notices::{EndNotice, MoveNotice, NoticeError, NoticeJeopardy, NoticeMove, NoticeParked};
 pub use part::{PARTS, parts_of};
@@ -28,4 +32,4 @@ pub use stored::{Recipient, StoredNotify, apart, as_given, hide_queries, shown, 
 pub use target::Target;
 pub use webhook::{ReceiverAnswer, WebhookPattern, WebhookUrl, shown_url, whole_url};
 pub use wildcard::matches;
-pub use wish::{NotifyFormat, NotifyRequest, Occasion};
+pub use wish::{NotifyRequest, Occasion};

@@ -11,10 +11,11 @@ pub mod webhooks;
 use std::borrow::Cow;
 
 use pagurus_domain::id::{Life, OrderNo};
+use pagurus_domain::number::saturated;
 use pagurus_domain::order::OrderHead;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::{
-    Content, Jeopardy, Moved, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
+    Content, Jeopardy, Moved, NotifyForm, NotifyFormat, Occasion, ParkedReason, StoredNotify, Target,
 };
 use pagurus_domain::subscription::ActiveSubscriptions;
 use uuid::Uuid;
@@ -28,13 +29,14 @@ macro_rules! put {
     ($otherwise:literal) => {
         concat!("
         INSERT INTO outbox (order_no, life, kind, message_id, target, correlation_id, transaction_id, trace, body,
-                            receiver, format, subscription, number, next_at)
+                            receiver, format, subscription, group_max, group_within_ms, number, next_at)
         SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription,
-               CASE WHEN numbered THEN nextval('outbox_number') END,
+               group_max, group_within_ms, CASE WHEN numbered THEN nextval('outbox_number') END,
                CASE WHEN receiver IS NULL THEN now() + interval '5 seconds' ELSE now() END
           FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-                      $10::text[], $11::text[], $12::bigint[], $13::boolean[])
-               AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription, numbered)",
+                      $10::text[], $11::text[], $12::bigint[], $13::smallint[], $14::smallint[], $15::boolean[])
+               AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription,
+                     group_max, group_within_ms, numbered)",
             $otherwise
         )
     };
@@ -94,7 +96,7 @@ pub struct NewNotification {
     /// The receiver, where it goes over HTTP.
     pub receiver: Option<String>,
     /// The form.
-    pub format: NotifyFormat,
+    pub form: NotifyForm,
     /// Number of the subscription that it is for; none of one that the order asked for.
     pub subscription: Option<i64>,
     /// The client's mark.
@@ -218,7 +220,7 @@ impl NewNotification {
             message_id: Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()),
             body,
             receiver,
-            format: wish.format,
+            form: wish.form,
             subscription: wish.recipient.subscription(),
             target: wish.url,
             correlation_id: wish.correlation_id,
@@ -230,7 +232,7 @@ impl NewNotification {
     /// True if it has a number, which only the database gives: the sender reads it from there.
     #[must_use]
     pub fn is_numbered(&self) -> bool {
-        self.format != NotifyFormat::Pagurus || self.kind.starts_with(TRANSITION)
+        self.form.format != NotifyFormat::Pagurus || self.kind.starts_with(TRANSITION)
     }
 }
 
@@ -282,8 +284,10 @@ async fn put_by(tx: &Tx<'_>, new: &[NewNotification], statement: &str) -> Result
         trace: Option<&str> = one.trace.as_deref(),
         body: &str = one.body.as_str(),
         receiver: Option<&str> = one.receiver.as_deref(),
-        format: Option<&str> = Some(one.format).filter(|format| *format != NotifyFormat::Pagurus).map(NotifyFormat::as_str),
+        format: Option<&str> = Some(one.form.format).filter(|format| *format != NotifyFormat::Pagurus).map(NotifyFormat::as_str),
         subscription: Option<i64> = one.subscription,
+        group_max: Option<i16> = one.form.group.map(|group| saturated(group.max)),
+        group_within_ms: Option<i16> = one.form.group.map(|group| saturated(group.within_ms)),
         numbered: bool = one.is_numbered(),
     });
     columns.execute(tx, statement, &[]).await

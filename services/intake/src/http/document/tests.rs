@@ -58,7 +58,7 @@ fn http_generators_of_clients_can_read_the_document() {
 
 #[test]
 fn http_the_engine_reads_each_field_of_a_body_that_its_document_describes_and_no_other() {
-    let notify = json!({"url": "amqp://?key=k", "correlationId": "c", "timezone": "Europe/Moscow", "on": ["final"], "format": "pagurus"});
+    let notify = json!({"url": "amqp://?key=k", "correlationId": "c", "timezone": "Europe/Moscow", "on": ["final"], "format": "pagurus", "group": {"max": 500, "within": "50ms"}});
     let lifecycle = json!({"startAt": "2026-01-01T00:00:00Z", "periodToStart": 5, "after": [{"order": "b", "states": ["done"], "otherwise": "wait"}]});
     let order = json!({
         "id": "a", "scenario": "s", "scenarioVersion": 1, "params": {}, "mode": "sequential", "queue": "q", "priority": "low",

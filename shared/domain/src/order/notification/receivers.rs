@@ -110,7 +110,7 @@ impl Receivers {
     fn without_doubles(self) -> Result<Self, Vec<Fault>> {
         let mut faults = Vec::new();
         for (place, one) in self.list.iter().enumerate().filter(|(_, one)| !is_hidden(&one.url)) {
-            let key = |one: &NotifyRequest| (one.url.clone(), one.correlation_id.clone(), one.format);
+            let key = |one: &NotifyRequest| (one.url.clone(), one.correlation_id.clone(), one.form.format);
             let is_double = |other: &&NotifyRequest| {
                 key(other) == key(one) && other.on.iter().any(|occasion| one.on.contains(occasion))
             };

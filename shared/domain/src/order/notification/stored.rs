@@ -7,9 +7,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::form::NotifyForm;
 use super::target::{self, Target};
 use super::webhook::{shown_url, whole_url};
-use super::wish::{NotifyFormat, NotifyRequest, Occasion};
+use super::wish::{NotifyRequest, Occasion};
 use crate::document::Fault;
 use crate::id::RequestId;
 use crate::order::registration::fault;
@@ -57,7 +58,7 @@ pub struct StoredNotify {
     /// IANA name of the zone in which times are written.
     pub timezone: Option<String>,
     /// The form.
-    pub format: NotifyFormat,
+    pub form: NotifyForm,
     /// Who it is.
     pub recipient: Recipient,
     on: Option<Vec<String>>,
@@ -81,7 +82,7 @@ impl StoredNotify {
             url: text("url")?,
             correlation_id: text("correlationId"),
             timezone: text("timezone"),
-            format: text("format").and_then(|word| word.parse().ok()).unwrap_or_default(),
+            form: NotifyForm::of_stored(value),
             recipient,
             on,
         })
@@ -89,9 +90,9 @@ impl StoredNotify {
 
     /// A wish for the end of each life, in universal time.
     #[must_use]
-    pub const fn to(url: String) -> Self {
-        let (format, recipient) = (NotifyFormat::Pagurus, Recipient::Receiver(0));
-        Self { url, correlation_id: None, timezone: None, format, recipient, on: None }
+    pub fn to(url: String) -> Self {
+        let (form, recipient) = (NotifyForm::default(), Recipient::Receiver(0));
+        Self { url, correlation_id: None, timezone: None, form, recipient, on: None }
     }
 
     /// The receivers of an order that want a notification of this occasion: a look at the text spares the reading of

@@ -3,6 +3,8 @@
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::form::{NotifyForm, NotifyFormat};
+use super::group::NotifyGroup;
 use super::target::{MAX_NAME_BYTES, Target};
 use crate::document::Fault;
 use crate::id::{RequestId, spelled};
@@ -28,24 +30,6 @@ spelled!(Occasion {
     Jeopardy => "jeopardy",
 });
 
-/// The form of a notification.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum NotifyFormat {
-    /// The content alone.
-    #[default]
-    Pagurus,
-    /// CloudEvents in structured mode: the content is the `data` of an event.
-    CloudEvents,
-    /// CloudEvents in binary mode: the content alone, the attributes of the event in headers.
-    CloudEventsBinary,
-}
-
-spelled!(NotifyFormat {
-    Pagurus => "pagurus",
-    CloudEvents => "cloudevents",
-    CloudEventsBinary => "cloudevents-binary",
-});
-
 /// A receiver of a registration, well-formed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotifyRequest {
@@ -60,7 +44,7 @@ pub struct NotifyRequest {
     /// The occasions.
     pub on: Vec<Occasion>,
     /// The form.
-    pub format: NotifyFormat,
+    pub form: NotifyForm,
 }
 
 impl NotifyRequest {
@@ -73,9 +57,9 @@ impl NotifyRequest {
             return Err(vec![fault(at, "must be an object")]);
         };
         let place = |field: &str| format!("{at}/{field}");
-        let known = ["url", "correlationId", "timezone", "on", "format"];
-        let message = "is not known here; there are: url, correlationId, timezone, on, format";
-        let mut faults = unknown_members(map, &known, at, message);
+        let known = ["url", "correlationId", "timezone", "on", "format", "group"];
+        let message = format!("is not known here; there are: {}", known.join(", "));
+        let mut faults = unknown_members(map, &known, at, &message);
         let mut text = |key: &str| {
             let value = map.get(key).filter(|value| !value.is_null())?;
             text_at(value, &place(key), 1024).map_err(|found| faults.push(found)).ok()
@@ -105,9 +89,14 @@ impl NotifyRequest {
             faults.push(fault(&place("format"), error.to_string()));
             NotifyFormat::Pagurus
         });
+        let group = map.get("group").filter(|group| !group.is_null());
+        let group = group.and_then(|group| NotifyGroup::read(group, &place("group"), &mut faults));
+        let form = NotifyForm { format, group };
+        let refused = target.as_ref().and_then(|target| form.refused(target));
+        faults.extend(refused.map(|message| fault(&place("group"), message)));
         match (url, target) {
             (Some(url), Some(target)) if faults.is_empty() => {
-                Ok(Self { url, target, correlation_id, timezone, on, format })
+                Ok(Self { url, target, correlation_id, timezone, on, form })
             }
             _ => Err(faults),
         }
@@ -122,7 +111,7 @@ impl NotifyRequest {
             correlation_id: Some(request.to_string()),
             timezone: None,
             on: vec![Occasion::Final],
-            format: NotifyFormat::Pagurus,
+            form: NotifyForm::default(),
         }
     }
 
@@ -131,10 +120,7 @@ impl NotifyRequest {
     pub fn to_value(&self) -> Value {
         let on: Vec<&str> = self.on.iter().map(|occasion| occasion.as_str()).collect();
         let mut value = json!({"url": self.url, "correlationId": self.correlation_id, "timezone": self.timezone, "on": on});
-        // Named only where it was chosen: what is stored decides if a registration is a repeat.
-        if self.format != NotifyFormat::Pagurus {
-            value["format"] = json!(self.format.as_str());
-        }
+        self.form.write(&mut value);
         value
     }
 }
@@ -189,18 +175,10 @@ mod tests {
         );
         let wish = json!({"url": "amqp://?key=k", "on": ["transitions", "parked"], "format": "cloudevents"});
         let wish = read(&wish).unwrap();
-        assert_eq!((wish.on.len(), wish.format), (2, NotifyFormat::CloudEvents));
+        assert_eq!((wish.on.len(), wish.form.format), (2, NotifyFormat::CloudEvents));
         assert_eq!(pointers(json!({"url": url, "format": "xml"})), ["/notify/format"]);
         for on in [json!(null), json!(["final"])] {
             assert_eq!(read(&json!({"url": url, "on": on})).unwrap().on, [Occasion::Final]);
         }
-    }
-
-    #[test]
-    fn ord_2_a_form_that_nobody_chose_is_not_stored() {
-        let stored = |wish: Value| read(&wish).unwrap().to_value();
-        let plain = stored(json!({"url": "amqp://?key=k"}));
-        assert_eq!(plain.get("format"), None, "a repeat of an older registration stays one");
-        assert_eq!(stored(json!({"url": "amqp://?key=k", "format": "pagurus"})), plain);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::id::{Life, OrderNo};
-use pagurus_domain::order::notification::NotifyFormat;
+use pagurus_domain::order::notification::{NotifyForm, NotifyGroup};
 use uuid::Uuid;
 
 use crate::columns::columns;
@@ -17,7 +17,7 @@ statements! {
     // row. Of two ends of a life the first one comes first, for each recipient: the second is left to the slow pass.
     READ = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
-               o.attempts, o.receiver
+               o.attempts, o.receiver, o.group_max, o.group_within_ms
           FROM unnest($1::bigint[], $2::integer[]) AS t (no, life)
          CROSS JOIN LATERAL (
                SELECT DISTINCT ON (CASE WHEN kind LIKE 'final-2%' THEN 'final' || substr(kind, 8) ELSE kind END) *
@@ -27,7 +27,7 @@ statements! {
          WHERE o.attempts = 0";
     READ_ONE = "
         SELECT o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
-               o.attempts, o.receiver
+               o.attempts, o.receiver, o.group_max, o.group_within_ms
           FROM unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, kind)
          CROSS JOIN LATERAL (
                SELECT * FROM outbox WHERE order_no = t.no AND life = t.life AND kind = t.kind OFFSET 0) AS o
@@ -52,7 +52,7 @@ statements! {
           FROM looked_at t
          WHERE o.order_no = ANY(ARRAY[t.order_no]) AND o.life = t.life AND o.kind = t.kind AND NOT t.behind
         RETURNING o.order_no, o.life, o.kind, o.message_id, o.target, o.correlation_id, o.transaction_id, o.trace, o.body, o.format, o.number,
-               o.attempts, o.receiver";
+               o.attempts, o.receiver, o.group_max, o.group_within_ms";
     SENT = "
         DELETE FROM outbox o USING unnest($1::bigint[], $2::integer[], $3::text[]) AS t (no, life, kind)
          WHERE o.order_no = ANY(ARRAY[t.no]) AND o.life = t.life AND o.kind = t.kind";
@@ -87,7 +87,7 @@ pub struct Notification {
     /// The body.
     pub body: String,
     /// The form.
-    pub format: NotifyFormat,
+    pub form: NotifyForm,
     /// Grows with each notification of its order; none where it has no number.
     pub number: Option<i64>,
     /// The receiver, where it goes over HTTP.
@@ -104,10 +104,16 @@ impl Notification {
     pub fn key(&self) -> OutboxKey {
         OutboxKey { no: self.no, life: self.life, kind: self.kind.clone() }
     }
+
+    /// True if its row has this key.
+    #[must_use]
+    pub fn has_key(&self, key: &OutboxKey) -> bool {
+        (self.no, self.life, &*self.kind) == (key.no, key.life, &*key.kind)
+    }
 }
 
 /// Key of a row of the outbox.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutboxKey {
     no: OrderNo,
     life: Life,
@@ -125,11 +131,25 @@ fn read_notification(row: &tokio_postgres::Row) -> Notification {
         transaction_id: row.get("transaction_id"),
         trace: row.get("trace"),
         body: row.get("body"),
-        format: row.get::<_, Option<&str>>("format").and_then(|word| word.parse().ok()).unwrap_or_default(),
+        form: form_of(row),
         number: row.get("number"),
         receiver: row.get("receiver"),
         secret: row.try_get("secret").ok().flatten(),
         attempts: row.get("attempts"),
+    }
+}
+
+/// Returns the form of a notification. What goes over HTTP is in no group, and is read without the terms of one.
+fn form_of(row: &tokio_postgres::Row) -> NotifyForm {
+    let format: Option<&str> = row.get("format");
+    let number = |column: &str| {
+        let number: Option<i16> = row.try_get(column).ok().flatten();
+        number.and_then(|number| u16::try_from(number).ok())
+    };
+    let group = number("group_max").zip(number("group_within_ms"));
+    NotifyForm {
+        format: format.and_then(|word| word.parse().ok()).unwrap_or_default(),
+        group: group.map(|(max, within_ms)| NotifyGroup { max, within_ms }),
     }
 }
 

@@ -83,6 +83,8 @@ test("ord_38 several receivers are a list, and what is left empty is none of the
     const sent = (...receivers: (typeof hook)[]) => bodyOf({ ...emptyDraft("a", "s"), receivers }, {}, true)["notify"];
     assert.equal(sent(NO_RECEIVER), undefined);
     assert.deepEqual(sent(NO_RECEIVER, queue), { url: "amqp://?queue=x" });
+    const grouped = { ...queue, groupMax: "100", groupWithin: " 200ms " };
+    assert.deepEqual(sent(grouped), { url: "amqp://?queue=x", group: { max: 100, within: "200ms" } });
     const both = [{ url: "amqp://?queue=x" }, { url: "https://h/x", on: ["final", "parked"], format: "cloudevents" }];
     assert.deepEqual(sent(queue, NO_RECEIVER, hook), both);
     assert.deepEqual(receiverPointers([queue, NO_RECEIVER, hook]), ["/notify/0", undefined, "/notify/1"]);

@@ -23,9 +23,13 @@ export interface Receiver {
     readonly timezone: string;
     readonly on: readonly string[];
     readonly format: string;
+    /** Most notifications in one message. */
+    readonly groupMax: string;
+    /** Longest wait of one for others. */
+    readonly groupWithin: string;
 }
 
-export const NO_RECEIVER: Receiver = { url: "", correlationId: "", timezone: "", on: [], format: "" };
+export const NO_RECEIVER: Receiver = { url: "", correlationId: "", timezone: "", on: [], format: "", groupMax: "", groupWithin: "" };
 /** Receivers that an order may have. */
 export const MOST_RECEIVERS = 8;
 
@@ -82,8 +86,9 @@ function numberOf(text: string): number | string | undefined {
     return /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
-function receiverOf({ url, correlationId, timezone, on, format }: Receiver): Record<string, unknown> | undefined {
-    return filled({ url: url.trim(), correlationId: correlationId.trim(), timezone: timezone.trim(), on, format });
+function receiverOf({ url, correlationId, timezone, on, format, groupMax, groupWithin }: Receiver): Record<string, unknown> | undefined {
+    const group = filled({ max: numberOf(groupMax), within: groupWithin.trim() });
+    return filled({ url: url.trim(), correlationId: correlationId.trim(), timezone: timezone.trim(), on, format, group });
 }
 
 /** Pointers of the receivers within the body: one alone is no list, and one with nothing in it is not sent. */
@@ -165,12 +170,14 @@ export function draftOf(order: Order, id: string, isUtc: boolean, now: number): 
         periodToStart: periodOf(order),
         promiseAt: future(order.promise?.promiseAt),
         after: open.map((one) => ({ order: one.after, states: one.states.join(", "), otherwise: one.otherwise })),
-        receivers: notify.map(({ url, correlationId, timezone, on, format }) => ({
+        receivers: notify.map(({ url, correlationId, timezone, on, format, group }) => ({
             url: url ?? "",
             correlationId: correlationId ?? "",
             timezone: timezone ?? "",
             on: on ?? [],
             format: format ?? "",
+            groupMax: String(group?.max ?? ""),
+            groupWithin: group?.within ?? "",
         })),
     };
 }

@@ -5,7 +5,7 @@ import { Button } from "../../parts/button";
 import { FORMATS, MOST_RECEIVERS, NO_RECEIVER, OCCASIONS, receiverPointers, type Receiver } from "./body";
 import { ChoiceField, Section, TextField, type Errors } from "./inputs";
 
-const FIELDS = ["url", "correlationId", "timezone", "on", "format"] as const;
+const FIELDS = ["url", "correlationId", "timezone", "on", "format", "group/max", "group/within", "group"] as const;
 
 /** Pointers of the fields of the section. */
 export function notifyPointers(receivers: readonly Receiver[]): string[] {
@@ -96,6 +96,20 @@ function OneReceiver({ number, receiver, pointer, errors, onChange, onRemove }: 
                             options={["", ...FORMATS].map((value) => ({ value, text: value || text("not_set") }))}
                             error={errorAt("format")}
                             onChange={(format) => onChange({ format })}
+                        />
+                        <TextField
+                            label={text("notify_group_max")}
+                            hint={text("notify_group_max_hint")}
+                            value={receiver.groupMax}
+                            error={errorAt("group/max") ?? errorAt("group")}
+                            onChange={(groupMax) => onChange({ groupMax })}
+                        />
+                        <TextField
+                            label={text("notify_group_within")}
+                            hint={text("notify_group_within_hint")}
+                            value={receiver.groupWithin}
+                            error={errorAt("group/within")}
+                            onChange={(groupWithin) => onChange({ groupWithin })}
                         />
                     </div>
                     <Occasions on={receiver.on} error={errorAt("on")} onChange={(on) => onChange({ on })} />

@@ -40,63 +40,112 @@ async fn number_of(database: &tokio_postgres::Client, sql: &str) -> i64 {
     database.query_one(sql, &[]).await.unwrap().get(0)
 }
 
+/// An intake that stands still with an order of the scenario `deadly` in hand.
+struct DeadlyIntake {
+    engine: Installation,
+    database: tokio_postgres::Client,
+}
+
+impl DeadlyIntake {
+    async fn start(test: &str) -> Self {
+        let settings = [("PAGURUS__BROKER__PREFETCH", "50")];
+        let engine = Installation::only(test, &[Role::Intake], &settings).await;
+        engine.actions("one", LOG).await;
+        engine.actions("deadly", LOG).await;
+        let database = engine.database().await;
+        database
+            .batch_execute(
+                "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                     IF (SELECT name FROM scenarios WHERE no = NEW.scenario) = 'deadly' THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END $$;
+                 CREATE TRIGGER stand_still BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION stand_still()",
+            )
+            .await
+            .unwrap();
+        Self { engine, database }
+    }
+
+    /// Twenty orders, of which the eleventh is deadly.
+    fn orders() -> Vec<Value> {
+        let scenario = |number| if number == 10 { "deadly" } else { "one" };
+        (0..20).map(|number| json!({"id": format!("o-{number}"), "scenario": scenario(number)})).collect()
+    }
+
+    async fn send(&self, body: &Value) {
+        let client = self.engine.env().amqp().await.unwrap();
+        let exchange = format!("{}.orders", self.engine.env().prefix());
+        let (body, properties) = (body.to_string(), BasicProperties::default());
+        client.publish(&exchange, "order.create", body.as_bytes(), &properties).await.unwrap();
+    }
+
+    /// Kills the intake whenever the deadly order is at work, until something is refused. Returns the number of deaths.
+    async fn die(&mut self) -> u32 {
+        let at_work = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        let sleeping = format!("SELECT count(*) {at_work}");
+        let end = format!("SELECT count(pg_terminate_backend(pid)) {at_work}");
+        let refused = "SELECT count(*) FROM refused";
+        let mut deaths = 0;
+        loop {
+            let (engine, database) = (&mut self.engine, &self.database);
+            until("the message is at work, or refused", PATIENCE, async || {
+                number_of(database, &sleeping).await + number_of(database, refused).await > 0
+            })
+            .await;
+            if number_of(database, refused).await > 0 {
+                return deaths;
+            }
+            engine.node(Role::Intake).kill().await.unwrap();
+            until("its work is over", PATIENCE, async || {
+                database.query_one(&end, &[]).await.unwrap();
+                number_of(database, &sleeping).await == 0
+            })
+            .await;
+            deaths += 1;
+            engine.restart(Role::Intake).await;
+        }
+    }
+
+    /// Asserts that the deadly order alone is refused.
+    async fn finish(&self) {
+        let engine = &self.engine;
+        for number in (0..20).filter(|number| *number != 10) {
+            until("a neighbour is registered", PATIENCE, async || {
+                engine.get(&format!("/v1/orders/o-{number}")).await.unwrap().status == 200
+            })
+            .await;
+        }
+        let items = listed(engine, 1).await;
+        let reason = items[0]["reason"].as_str().unwrap();
+        assert!(reason.contains("the process ended each time"), "{reason}");
+        let path = format!("/v1/refused/{}", items[0]["id"].as_str().unwrap());
+        let shown = engine.get(&path).await.unwrap().body;
+        assert_eq!(shown["body"], Self::orders()[10].to_string(), "{shown}");
+        assert_eq!(engine.get("/v1/orders/o-10").await.unwrap().status, 404);
+    }
+}
+
 /// A message that is at work when its process dies, again and again; those around it are only in the same hands.
 #[tokio::test]
 async fn qlt_8_a_message_with_which_processes_die_is_put_aside_and_its_neighbours_are_not() {
-    let settings = [("PAGURUS__BROKER__PREFETCH", "50")];
-    let mut engine = Installation::only("qlt_8_deadly", &[Role::Intake], &settings).await;
-    engine.actions("one", LOG).await;
-    engine.actions("deadly", LOG).await;
-    let database = engine.database().await;
-    // The intake that registers an order of this scenario stands still with it in hand.
-    database
-        .batch_execute(
-            "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-                 IF (SELECT name FROM scenarios WHERE no = NEW.scenario) = 'deadly' THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END $$;
-             CREATE TRIGGER stand_still BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION stand_still()",
-        )
-        .await
-        .unwrap();
-    let client = engine.env().amqp().await.unwrap();
-    let exchange = format!("{}.orders", engine.env().prefix());
-    for number in 0..20 {
-        let scenario = if number == 10 { "deadly" } else { "one" };
-        let order = json!({"id": format!("o-{number}"), "scenario": scenario}).to_string();
-        let properties = BasicProperties::default();
-        client.publish(&exchange, "order.create", order.as_bytes(), &properties).await.unwrap();
+    let mut intake = DeadlyIntake::start("qlt_8_deadly").await;
+    for order in DeadlyIntake::orders() {
+        intake.send(&order).await;
     }
-    let at_work = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-    let sleeping = format!("SELECT count(*) {at_work}");
-    let end = format!("SELECT count(pg_terminate_backend(pid)) {at_work}");
-    let deaths = "SELECT coalesce(max(attempts), 0) FROM message_attempts";
     // The first death is of a process that had all of them in hand; each that counts is of one that had this one alone.
-    let mut died = 0;
-    while died < 2 {
-        until("the message is at work", PATIENCE, async || number_of(&database, &sleeping).await > 0).await;
-        engine.node(Role::Intake).kill().await.unwrap();
-        until("its work is over", PATIENCE, async || {
-            database.query_one(&end, &[]).await.unwrap();
-            number_of(&database, &sleeping).await == 0
-        })
-        .await;
-        // Counted while no process is there that could begin the next attempt.
-        died = database.query_one(deaths, &[]).await.unwrap().get(0);
-        engine.restart(Role::Intake).await;
-    }
-    for number in (0..20).filter(|number| *number != 10) {
-        until("a neighbour is registered", PATIENCE, async || {
-            engine.get(&format!("/v1/orders/o-{number}")).await.unwrap().status == 200
-        })
-        .await;
-    }
-    let items = listed(&engine, 1).await;
-    let reason = items[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("the process ended each time"), "{reason}");
-    let shown = engine.get(&format!("/v1/refused/{}", items[0]["id"].as_str().unwrap())).await.unwrap().body;
-    assert!(shown["body"].as_str().unwrap().contains("\"o-10\""), "{shown}");
-    assert_eq!(engine.get("/v1/orders/o-10").await.unwrap().status, 404);
-    let left = number_of(&database, "SELECT count(*) FROM message_attempts").await;
+    let deaths = intake.die().await;
+    assert!((3..=4).contains(&deaths), "{deaths}");
+    intake.finish().await;
+    let left = number_of(&intake.database, "SELECT count(*) FROM message_attempts").await;
     assert_eq!(left, 1, "nothing is held against the neighbours");
+}
+
+#[tokio::test]
+async fn qlt_8_of_a_message_that_holds_many_orders_only_the_one_with_which_processes_die_is_put_aside() {
+    let mut intake = DeadlyIntake::start("qlt_8_deadly_many").await;
+    intake.send(&DeadlyIntake::orders().into()).await;
+    // The first death, two with the message alone, and two with the order alone.
+    let deaths = intake.die().await;
+    assert!((4..=6).contains(&deaths), "{deaths}");
+    intake.finish().await;
 }
 
 #[tokio::test]

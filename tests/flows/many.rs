@@ -112,7 +112,7 @@ async fn amqp_1_orders_of_a_message_that_wait_for_a_lock_hold_up_no_other_and_ke
     let lock = "BEGIN; SELECT FROM queues WHERE name = 'q' FOR UPDATE";
     session.batch_execute(lock).await.unwrap();
     // More orders of the queue than messages may wait aside.
-    let mut orders: Vec<Value> = (0..20).map(|n| queued(format!("q-{n}"))).collect();
+    let mut orders: Vec<Value> = (0..200).map(|n| queued(format!("q-{n}"))).collect();
     orders.insert(10, json!({"id": "free", "scenario": "one"}));
     sender.send(&json!(orders), "locked").await;
     sender.send(&json!([{"id": "later", "scenario": "one"}]), "later").await;
@@ -122,8 +122,12 @@ async fn amqp_1_orders_of_a_message_that_wait_for_a_lock_hold_up_no_other_and_ke
     // The message is not acknowledged: another process carries out what is left of it.
     engine.node(Role::Intake).kill().await.unwrap();
     engine.restart(Role::Intake).await;
+    // It comes alone this time, and holds up nobody else all the same.
+    sender.send(&json!([{"id": "again", "scenario": "one"}]), "again").await;
+    assert_eq!(outcomes(&sender.receipts("again").await), [(Some("again"), "accepted")]);
+    assert_eq!(engine.get("/v1/orders/q-0").await.unwrap().status, 404);
     session.batch_execute("COMMIT").await.unwrap();
-    for n in 0..20 {
+    for n in 0..200 {
         engine.reach(&format!("q-{n}"), "success").await;
     }
     let rows = session
@@ -131,7 +135,7 @@ async fn amqp_1_orders_of_a_message_that_wait_for_a_lock_hold_up_no_other_and_ke
         .await
         .unwrap();
     let ids: Vec<String> = rows.iter().map(|row| row.get("id")).collect();
-    assert_eq!(ids, (0..20).map(|n| format!("q-{n}")).collect::<Vec<_>>());
+    assert_eq!(ids, (0..200).map(|n| format!("q-{n}")).collect::<Vec<_>>());
     until("the message is acknowledged", PATIENCE, async || {
         waiting(&engine, &sender.amqp, "orders.in").await == 0
     })

@@ -113,6 +113,10 @@ async fn rec_12_an_operation_is_looked_at_before_paused_resumed_and_aborted() {
     assert_eq!((refused.status, &refused.body["type"]), (409, &json!("urn:pagurus:problem:refused")));
     let open = get(&engine, &path("orders?outcome=open&limit=1000")).await;
     assert!(!open["items"].as_array().unwrap().is_empty());
+    for (query, pointer) in [("outcome=opened", "/outcome"), ("aftermath=done", "/aftermath")] {
+        let refused = engine.get(&path(&format!("orders?{query}"))).await.unwrap();
+        assert_eq!((refused.status, &refused.body["pointer"]), (422, &json!(pointer)), "{refused:?}");
+    }
     let failed = get(&engine, "/v1/counts?status=fail").await;
     assert!(failed["orders"].as_i64().unwrap() > 30, "most are left as they were: {failed}");
 }

@@ -18,15 +18,17 @@ mod trouble;
 
 use std::time::{Duration, Instant};
 
-use pagurus_broker::{ConsumeSpec, QueueSource};
+use pagurus_broker::{ConsumeSpec, Delivery, QueueSource};
 use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::spacing::Spacing;
+use pagurus_store::Error;
 
 use crate::Intake;
-use crate::register::Registrar;
+use crate::register::{Registrar, weight};
 use alone::Alone;
-use batch::Batches;
+use batch::{Batches, RUN_WEIGHT};
 use carry_out::AmqpEntry;
+use handled::BatchOutcome;
 use read::IntakeQueue;
 use settle::Settlement;
 use trouble::Trouble;
@@ -87,6 +89,19 @@ pub(crate) fn start(intake: &Intake) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Divides a batch: what is handled before the next part is settled, and out of memory, takes a bounded amount of it.
+fn by_weight(deliveries: &[Delivery]) -> impl Iterator<Item = &[Delivery]> {
+    let mut total = 0;
+    deliveries.chunk_by(move |one, next| {
+        total += weight(&one.body);
+        let fits = total + weight(&next.body) <= RUN_WEIGHT;
+        if !fits {
+            total = 0;
+        }
+        fits
+    })
+}
+
 impl DeliveryLane {
     async fn run(mut self) -> anyhow::Result<()> {
         let mut spacing = Spacing::up_to(SPACING);
@@ -112,12 +127,21 @@ impl DeliveryLane {
         host.metrics.messages_consumed(&self.queue, batch.deliveries.len());
         let begun = Instant::now();
         let wary = self.trouble.is_wary();
-        let outcome = self.alone.in_parts(&batch.deliveries, |part| self.batches.handle(part, wary)).await;
-        let done = self.settlement.settle(outcome.handled).await;
-        let not_done = outcome.left.as_ref().map_or(0, |left| left.tags.len());
+        let (mut whole, mut done) = (BatchOutcome::default(), 0);
+        for part in by_weight(&batch.deliveries) {
+            let mut outcome = if whole.database_failed() {
+                BatchOutcome::untried(part, Error::Contended)
+            } else {
+                let deadly = |one| self.batches.deadly(one, wary);
+                self.alone.in_parts(part, |some| self.batches.handle(some, wary), deadly).await
+            };
+            done += self.settlement.settle(std::mem::take(&mut outcome.handled)).await;
+            whole.extend(outcome);
+        }
+        let not_done = whole.left.as_ref().map_or(0, |left| left.tags.len());
         for (count, error) in [(done, ""), (not_done, "database")] {
             host.metrics.messages_processed(&self.queue, count, error, begun.elapsed());
         }
-        self.trouble.wait_out(&self.intake, &self.from, &self.settlement, outcome.left).await;
+        self.trouble.wait_out(&self.intake, &self.from, &self.settlement, whole.left).await;
     }
 }

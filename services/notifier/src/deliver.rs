@@ -9,14 +9,12 @@ use pagurus_broker::Delivery;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
 use pagurus_domain::order::notification::{NotifyForm, NotifyFormat, NotifyGroup};
-use pagurus_runtime::batch::Failed;
 use pagurus_runtime::metrics::{Level, Work};
-use pagurus_runtime::node::chain;
 use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
 use pagurus_runtime::{Host, news};
 use pagurus_store::Error;
-use pagurus_store::hot::outbox::sending::{self, Notification, OutboxKey, Unread};
+use pagurus_store::hot::outbox::sending::{self, Notification, Unread};
 use pagurus_store::hot::outbox::shown;
 use pagurus_store::upkeep::first::{self, TimedList};
 use pagurus_wire::message::{OutboxNews, OutboxRow};
@@ -41,7 +39,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Sends what news tells of, until the process is to stop.
 pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks>) -> anyhow::Result<()> {
-    let (removal, gathering) = (Removal::start(&host), Gathering::default());
+    let removal = Arc::new(Removal::start(&host));
+    let gathering = Gathering::start(&host, &removal);
     let fresh = Fresh { host: &host, removal: &removal, gathering: &gathering, webhooks: &webhooks };
     let publishing = Arc::new(Semaphore::new(PUBLISHING));
     // Nothing is taken that could not be published at once: news that waits in the broker's queue is dropped when it gets old.
@@ -65,9 +64,6 @@ pub(crate) async fn fresh(host: Host, from: Intermittent, webhooks: Arc<Webhooks
     Ok(())
 }
 
-/// A batch of news that is not removed yet.
-type NotRemoved<'a> = Arc<RwLockReadGuard<'a, ()>>;
-
 /// The way of new notifications, from their news to their removal.
 #[derive(Clone, Copy)]
 struct Fresh<'a> {
@@ -78,17 +74,17 @@ struct Fresh<'a> {
 }
 
 impl Fresh<'_> {
-    /// Sends what a batch of news tells of, and removes what was confirmed.
+    /// Sends what a batch of news tells of, and removes what was confirmed. What is in a group only begins to gather here.
     async fn send_announced(self, mut taken: Taken, permit: OwnedSemaphorePermit) {
         let mut announced = Announced::default();
         for delivery in std::mem::take(&mut taken.deliveries) {
             announced.hear(self.host, self.webhooks, &delivery);
         }
+        self.gathering.add(announced.grouped).await;
         let permit = Arc::new(permit);
-        // Before the reader of ends beside them, who waits for them.
-        let sending = Arc::new(self.removal.sending.share().await);
+        // Before the reader of ends beside it, who waits for them.
+        let sending = self.removal.sending.share().await;
         tokio::join!(
-            self.send_groups(announced.grouped, sending.clone()),
             self.send_rows(announced.rows, (permit.clone(), sending)),
             self.send_unread(announced.ended, permit),
         );
@@ -98,37 +94,14 @@ impl Fresh<'_> {
     async fn send_rows(
         self,
         rows: Vec<Notification>,
-        (permit, _sending): (Arc<OwnedSemaphorePermit>, NotRemoved<'_>),
+        (permit, _sending): (Arc<OwnedSemaphorePermit>, RwLockReadGuard<'_, ()>),
     ) {
-        let host = self.host;
         let mut confirmed = Vec::new();
         for window in rows.chunks(BATCH as usize) {
-            let begun = Instant::now();
-            let outcome = publish(host, window).await;
-            confirmed.extend(outcome.confirmed);
-            note(host, "new notifications", keep(host, outcome.failed).await);
-            host.metrics.batch(Work::Notify, begun.elapsed());
+            confirmed.extend(removal::published(self.host, window).await);
         }
         drop((rows, permit));
-        self.remove(confirmed).await;
-    }
-
-    /// Sends notifications that the news contains and that wait for others of their groups.
-    async fn send_groups(self, grouped: Vec<Notification>, _sending: NotRemoved<'_>) {
-        if !grouped.is_empty() {
-            self.remove(self.gathering.send(self.host, grouped).await).await;
-        }
-    }
-
-    async fn remove(self, confirmed: Vec<OutboxKey>) {
-        match self.removal.remove(confirmed).await {
-            Ok(()) => {}
-            Err(Failed::Handler(error)) => note(self.host, "new notifications", Err(&*error)),
-            // The slow pass sends them again.
-            Err(Failed::Gone(gone)) => {
-                tracing::warn!(error = chain(&gone), "notifications stay in the outbox");
-            }
-        }
+        self.removal.remove(self.host, confirmed).await;
     }
 
     /// Sends notifications that are still to be read.
@@ -138,8 +111,17 @@ impl Fresh<'_> {
         let sending = &self.removal.sending;
         let _sending = if reads_ends { sending.share_after_others().await } else { sending.share().await };
         for window in unread.chunks(BATCH as usize) {
-            note(self.host, "new notifications", send_fresh(self.host, window).await);
+            note(self.host, "new notifications", self.send_fresh(window).await);
         }
+    }
+
+    async fn send_fresh(self, unread: &[Unread]) -> Result<(), Error> {
+        let client = self.host.store.work().await?;
+        let read = sending::read(&client, unread).await?;
+        drop(client);
+        let (grouped, alone): (Vec<_>, Vec<_>) = read.into_iter().partition(|one| one.form.group.is_some());
+        self.gathering.add(grouped).await;
+        send(self.host, &alone).await
     }
 }
 
@@ -194,13 +176,6 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         secret: None,
         attempts: 0,
     })
-}
-
-async fn send_fresh(host: &Host, ended: &[Unread]) -> Result<(), Error> {
-    let client = host.store.work().await?;
-    let notifications = sending::read(&client, ended).await?;
-    drop(client);
-    send(host, &notifications).await
 }
 
 /// Sending of what is due in the outbox: of everything once its time has come.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::form::{EncodedNotification, type_of};
 
 /// Bytes of content in one message, but for a longer notification, which goes alone.
-const MOST_BYTES: usize = 1024 * 1024;
+pub(crate) const MOST_BYTES: usize = 1024 * 1024;
 /// Type of a message that holds a group.
 pub(crate) const TYPE: &str = "order.group";
 const JSON: &str = "application/json";

@@ -76,10 +76,11 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
     } else {
         host.broker.publish_many_foreign(messages).await
     };
-    let given: usize = addressed.iter().map(Vec::len).sum();
+    let (given, mut delivered) = (addressed.len(), 0);
     for (together, published) in addressed.into_iter().zip(published) {
         match published {
             Published::Confirmed => {
+                delivered += 1;
                 for (notification, _) in together {
                     log_tried(notification, None);
                     outcome.confirmed.push(notification.key());
@@ -92,10 +93,9 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
     // Notifications to queues and exchanges of others are counted together.
     let exchange = if own { host.broker.names().notifications.as_str() } else { "several" };
     let took = publishing.elapsed();
-    let confirmed = outcome.confirmed.len();
-    host.metrics.messages_sent(exchange, confirmed, "", took);
-    host.metrics.messages_sent(exchange, given - confirmed, "unconfirmed", took);
-    host.metrics.count(Count::Notifications, "confirmed", confirmed as u64);
+    host.metrics.messages_sent(exchange, delivered, "", took);
+    host.metrics.messages_sent(exchange, given - delivered, "unconfirmed", took);
+    host.metrics.count(Count::Notifications, "confirmed", outcome.confirmed.len() as u64);
     outcome
 }
 

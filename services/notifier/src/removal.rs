@@ -4,14 +4,18 @@
 //! the notifications are sent again under the same message ids.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pagurus_runtime::batch::{Failed, Linger, Shape};
-use pagurus_runtime::metrics::Guard;
+use pagurus_runtime::metrics::{Guard, Work};
+use pagurus_runtime::node::chain;
 use pagurus_runtime::{Batcher, Host};
 use pagurus_store::Error;
-use pagurus_store::hot::outbox::sending::{self, OutboxKey};
+use pagurus_store::hot::outbox::sending::{self, Notification, OutboxKey};
 use tokio::sync::{RwLock, RwLockReadGuard};
+
+use crate::note;
+use crate::publish::{keep, publish};
 
 /// Bounds within which removals are gathered, each of a batch of news.
 const GATHER: Shape = Shape { max: 100, lanes: 1, linger: Linger::Always(Duration::from_millis(25)) };
@@ -39,12 +43,31 @@ impl Removal {
     }
 
     /// Removes notifications, and waits until that is done.
-    pub(crate) async fn remove(&self, keys: Vec<OutboxKey>) -> Result<(), Failed<Arc<Error>>> {
+    pub(crate) async fn remove(&self, host: &Host, keys: Vec<OutboxKey>) {
         if keys.is_empty() {
-            return Ok(());
+            return;
         }
-        self.together.submit(keys.into()).await
+        match self.together.submit(keys.into()).await {
+            Ok(()) => {}
+            Err(Failed::Handler(error)) => note(host, NEW, Err(&*error)),
+            // The slow pass sends them again.
+            Err(Failed::Gone(gone)) => {
+                tracing::warn!(error = chain(&gone), "notifications stay in the outbox");
+            }
+        }
     }
+}
+
+/// The words for new notifications where the database fails.
+const NEW: &str = "new notifications";
+
+/// Publishes new notifications and keeps what was not confirmed. Returns the others.
+pub(crate) async fn published(host: &Host, notifications: &[Notification]) -> Vec<OutboxKey> {
+    let begun = Instant::now();
+    let outcome = publish(host, notifications).await;
+    note(host, NEW, keep(host, outcome.failed).await);
+    host.metrics.batch(Work::Notify, begun.elapsed());
+    outcome.confirmed
 }
 
 /// Longest wait for what others have sent: a queue that never confirms holds its own batch for longer.

@@ -1,7 +1,7 @@
 //! Bulk operations, with their progress and the results of their orders.
 
 use pagurus_domain::number::saturated;
-use pagurus_domain::operation::OperationState;
+use pagurus_domain::operation::{Aftermath, ItemOutcome, OperationState};
 use pagurus_store::outside::operations::items::{self, OperationOrder};
 use pagurus_store::outside::operations::{self, StoredOperation};
 use pagurus_wire::operations::{AftermathView, OperationOrderView, OperationView, ReasonView};
@@ -19,6 +19,9 @@ const PAGE: (usize, usize) = (50, 500);
 const ORDERS: (usize, usize) = (100, 1000);
 /// Orders that one page looks at, at most.
 const MOST_ROWS: usize = 50_000;
+
+/// The word for an order that an operation has not come to.
+const OPEN: &str = "open";
 
 /// Query of a list of operations.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,12 +85,16 @@ impl Views {
     ) -> Result<Page<OperationOrderView>, Problem> {
         let limit = limit(query.limit.as_deref(), ORDERS.0, ORDERS.1)?;
         let mut after = cursor(query.cursor.as_deref(), 0_i64)?;
-        let (outcome, aftermath) = (query.outcome.as_deref(), query.aftermath.as_deref());
+        let outcome = query.outcome.as_deref().filter(|word| *word != OPEN);
+        let outcome = outcome.map(str::parse::<ItemOutcome>).transpose();
+        let outcome = outcome.map_err(|unknown| invalid("/outcome", format!("{unknown}, {OPEN}")))?;
+        let is_any = query.outcome.is_none();
+        let aftermath = query.aftermath.as_deref().map(str::parse::<Aftermath>).transpose();
+        let aftermath = aftermath.map_err(|unknown| invalid("/aftermath", unknown.to_string()))?;
         let fits = |order: &OperationOrder| {
-            outcome.is_none_or(|word| outcome_of(order) == word)
-                && aftermath.is_none_or(|word| order.aftermath.is_some_and(|found| found.as_str() == word))
+            (is_any || order.outcome == outcome) && (aftermath.is_none() || order.aftermath == aftermath)
         };
-        let rows = if outcome.or(aftermath).is_some() { ORDERS.1 } else { limit };
+        let rows = if is_any && aftermath.is_none() { limit } else { ORDERS.1 };
         let read = async {
             let client = self.host.store.api().await?;
             let (mut items, mut looked) = (Vec::new(), 0);
@@ -120,7 +127,7 @@ impl Views {
 }
 
 fn outcome_of(order: &OperationOrder) -> &'static str {
-    order.outcome.map_or("open", |outcome| outcome.as_str())
+    order.outcome.map_or(OPEN, |outcome| outcome.as_str())
 }
 
 fn order_view(order: OperationOrder) -> OperationOrderView {

@@ -17,7 +17,7 @@ use pagurus_store::Error;
 use pagurus_store::hot::attempts::{self, AttemptEnd};
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::handled::{BatchOutcome, Handled};
+use super::handled::BatchOutcome;
 use crate::Intake;
 
 /// Number of processes that may die with a message alone in hand. Before them one died with the message among others.
@@ -42,28 +42,28 @@ impl Alone {
         Self { intake: intake.clone(), turn: Arc::default() }
     }
 
-    /// Handles a batch in its order: what came for the first time together, all else message by message.
-    pub async fn in_parts<'a, F>(
+    /// Handles a batch in its order: what came for the first time together, all else message by message, and what processes
+    /// die with by `deadly`.
+    pub async fn in_parts<'a, F, D>(
         &self,
         batch: &'a [Delivery],
         handle: impl Fn(&'a [Delivery]) -> F,
+        deadly: impl Fn(&'a Delivery) -> D,
     ) -> BatchOutcome
     where
         F: Future<Output = BatchOutcome>,
+        D: Future<Output = BatchOutcome>,
     {
         let mut whole = BatchOutcome::default();
         for part in batch.chunk_by(|one, next| !one.redelivered && !next.redelivered) {
-            let database_failed = whole.left.as_ref().is_some_and(|left| !left.error.is_contention());
+            let database_failed = whole.database_failed();
             whole.extend(match part {
                 _ if database_failed => BatchOutcome::untried(part, Error::Contended),
                 [one] if one.redelivered => {
                     let is_done = |outcome: &BatchOutcome| !outcome.handled.is_empty();
                     match self.handle(one, handle(part), is_done).await {
                         Ok(Some(outcome)) => outcome,
-                        Ok(None) => {
-                            let deadly = Handled::deadly(&self.intake.host, one);
-                            BatchOutcome { handled: vec![deadly], left: None }
-                        }
+                        Ok(None) => deadly(one).await,
                         Err(error) => BatchOutcome::untried(part, error),
                     }
                 }

@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// consumer for stuck.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// MessagePart that waits.
+/// The content of an item that waits.
 enum Held {
     Read(Box<Incoming>),
     /// A registration. It is read again when its turn comes: what is read may be a hundred times as large
@@ -66,7 +66,7 @@ impl Lock {
 /// Sender to the task that tries again what waits. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Aside {
-    sender: mpsc::Sender<Waiting>,
+    sender: mpsc::UnboundedSender<Waiting>,
     counts: Arc<Mutex<AsideCounts>>,
     /// Largest number of messages of which something waits.
     most: usize,
@@ -115,7 +115,8 @@ impl Aside {
         let host = entry.intake.host.clone();
         // Half of what the consumer may hold unacknowledged: the other half is for those who wait for nothing.
         let most = usize::from(host.settings().broker.prefetch).div_ceil(2);
-        let (sender, receiver) = mpsc::channel(most);
+        // Bounded by the counts: a lane that puts something aside must not wait for what stands aside.
+        let (sender, receiver) = mpsc::unbounded_channel();
         let counts = Arc::<Mutex<AsideCounts>>::default();
         let lane = AsideTask { entry, settlement, alone, counts: counts.clone() };
         host.spawn("aside", lane.run(receiver));
@@ -136,7 +137,7 @@ impl Aside {
 
     /// Hands an item in, which is settled when it is done. False if too many wait: then the message has to
     /// go back to its queue.
-    pub async fn put(&self, item: &MessagePart<'_>, message: Incoming) -> bool {
+    pub fn put(&self, item: &MessagePart<'_>, message: Incoming) -> bool {
         let (tag, locks) = (item.delivery.tag, Lock::of(&message));
         {
             let mut counts = of(&self.counts);
@@ -154,7 +155,7 @@ impl Aside {
             MessagePart { delivery: Cow::Owned(item.delivery.clone().into_owned()), place: item.place };
         let waiting = Waiting { item, held, locks, since: Instant::now() };
         // Fails when the process ends; then the broker has the message again.
-        let _ = self.sender.send(waiting).await;
+        let _ = self.sender.send(waiting);
         true
     }
 }
@@ -167,7 +168,7 @@ struct AsideTask {
 }
 
 impl AsideTask {
-    async fn run(self, mut receiver: mpsc::Receiver<Waiting>) -> anyhow::Result<()> {
+    async fn run(self, mut receiver: mpsc::UnboundedReceiver<Waiting>) -> anyhow::Result<()> {
         let mut waiting: Vec<Waiting> = Vec::new();
         // A clock of its own: no arrival puts a round off.
         let mut rounds = tokio::time::interval(PAUSE);

@@ -1,6 +1,7 @@
 //! Batches of deliveries, carried out in the row in which they came.
 
 use std::collections::HashSet;
+use std::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -21,7 +22,7 @@ use crate::register::{self, RegistrationOutcome, Submission};
 use crate::traced;
 
 /// Memory that registrations of one transaction take, by estimate; one is taken whatever it takes.
-const RUN_WEIGHT: usize = 32 * 1024 * 1024;
+pub(super) const RUN_WEIGHT: usize = 32 * 1024 * 1024;
 
 /// Carries batches of one entry out; what would hold up others waits aside. Cheap to clone.
 #[derive(Clone)]
@@ -29,10 +30,8 @@ pub(super) struct Batches {
     entry: AmqpEntry,
     aside: Aside,
     settlement: Settlement,
+    alone: Alone,
 }
-
-/// Registrations of one transaction at most.
-const RUN_ORDERS: usize = 1000;
 
 /// A batch on its way.
 #[derive(Default)]
@@ -58,13 +57,22 @@ impl BatchInHand<'_> {
         self.back.push(part.delivery.tag);
         self.cause.get_or_insert(why);
     }
+
+    fn end(self, failure: Option<Error>) -> BatchOutcome {
+        let Self { handled, answers, back: mut tags, cause, .. } = self;
+        tags.extend(answers.iter().map(|(part, _)| part.delivery.tag));
+        tags.sort_unstable();
+        tags.dedup();
+        let error = failure.or(cause).unwrap_or(Error::Contended);
+        BatchOutcome { handled, left: (!tags.is_empty()).then_some(LeftOver { tags, error }) }
+    }
 }
 
 impl Batches {
     /// Starts the task for what waits aside.
     pub fn start(entry: AmqpEntry, settlement: Settlement, alone: Alone) -> Self {
-        let aside = Aside::start(entry.clone(), settlement.clone(), alone);
-        Self { entry, aside, settlement }
+        let aside = Aside::start(entry.clone(), settlement.clone(), alone.clone());
+        Self { entry, aside, settlement, alone }
     }
 
     /// Carries a batch out. Registrations that stand side by side go into one transaction; a command between them waits
@@ -81,11 +89,50 @@ impl Batches {
             }
             behind = rest;
         };
-        let BatchInHand { handled, answers, mut back, cause, .. } = batch;
-        back.extend(answers.iter().map(|(part, _)| part.delivery.tag));
-        back.extend(behind.iter().map(|delivery| delivery.tag));
-        let error = failure.or(cause).unwrap_or(Error::Contended);
-        BatchOutcome { handled, left: (!back.is_empty()).then_some(LeftOver { tags: back, error }) }
+        batch.back.extend(behind.iter().map(|delivery| delivery.tag));
+        batch.end(failure)
+    }
+
+    /// Handles a message with which processes die. If it holds many orders, each is handled alone, and only those with which
+    /// they die are refused.
+    pub async fn deadly(&self, message: &Delivery, wary: bool) -> BatchOutcome {
+        let host = &self.entry.intake.host;
+        let orders = self.entry.orders_of(message).unwrap_or_default();
+        if orders.is_empty() {
+            return BatchOutcome { handled: vec![Handled::deadly(host, message)], left: None };
+        }
+        self.settlement.open(message.tag, orders.len());
+        let mut whole = BatchOutcome::default();
+        for (place, order) in orders.into_iter().enumerate() {
+            let part = MessagePart::of(message, order, place);
+            let order = part.delivery.clone().into_owned();
+            let is_done = |outcome: &BatchOutcome| !outcome.handled.is_empty();
+            whole.extend(match self.alone.handle(&order, self.handle_part(part, wary), is_done).await {
+                Ok(Some(outcome)) => outcome,
+                Ok(None) => {
+                    let deadly = Handled::deadly(host, &order).at(Some(place));
+                    BatchOutcome { handled: vec![deadly], left: None }
+                }
+                Err(error) => BatchOutcome::untried(slice::from_ref(message), error),
+            });
+            if whole.left.is_some() {
+                break;
+            }
+        }
+        whole
+    }
+
+    async fn handle_part(&self, part: MessagePart<'_>, wary: bool) -> BatchOutcome {
+        let mut batch = BatchInHand { wary, ..BatchInHand::default() };
+        let tag = part.delivery.tag;
+        let failure = match self.take(part, &mut batch).await {
+            Ok(()) => self.store(&mut batch).await.err(),
+            Err(error) => {
+                batch.back.push(tag);
+                Some(error)
+            }
+        };
+        batch.end(failure)
     }
 
     async fn take_message<'a>(
@@ -106,14 +153,15 @@ impl Batches {
         }
         self.settlement.open(delivery.tag, orders.len());
         for (place, order) in orders.into_iter().enumerate() {
-            self.take(MessagePart::part(order, place), batch).await?;
+            self.take(MessagePart::of(delivery, order, place), batch).await?;
         }
         Ok(())
     }
 
     async fn take<'a>(&self, part: MessagePart<'a>, batch: &mut BatchInHand<'a>) -> Result<(), Error> {
         let weight = register::weight(&part.delivery.body);
-        let is_full = batch.weight + weight > RUN_WEIGHT || batch.orders.len() >= RUN_ORDERS;
+        let is_full = batch.weight + weight > RUN_WEIGHT
+            || batch.orders.len() >= self.entry.intake.host.settings().intake.batch;
         if is_full && !batch.orders.is_empty() {
             self.register(batch).await?;
         }
@@ -147,27 +195,21 @@ impl Batches {
         message: Incoming,
     ) -> Result<(), Error> {
         if message.order().is_some_and(|id| self.aside.holds_order(id)) {
-            self.put_aside(batch, &part, message, Error::Contended).await;
+            self.put_aside(batch, &part, message, Error::Contended);
             return Ok(());
         }
         match self.entry.carry_out(&part.delivery, &message, false).await {
             Ok(handled) => batch.handled.push(handled.at(part.place)),
             // No other message waits for what an actor says.
             Err(error) if matches!(message, Incoming::Heartbeat(_)) => batch.put_back(&part, error),
-            Err(error) if error.is_contention() => self.put_aside(batch, &part, message, error).await,
+            Err(error) if error.is_contention() => self.put_aside(batch, &part, message, error),
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    async fn put_aside(
-        &self,
-        batch: &mut BatchInHand<'_>,
-        part: &MessagePart<'_>,
-        message: Incoming,
-        why: Error,
-    ) {
-        if !self.aside.put(part, message).await {
+    fn put_aside(&self, batch: &mut BatchInHand<'_>, part: &MessagePart<'_>, message: Incoming, why: Error) {
+        if !self.aside.put(part, message) {
             batch.put_back(part, why);
         }
     }
@@ -184,7 +226,7 @@ impl Batches {
         for (part, submission) in std::mem::take(&mut batch.orders) {
             // An order that follows others into a locked queue stays behind them.
             if submission.queue.as_deref().is_some_and(|queue| self.aside.holds_queue(queue)) {
-                self.put_aside(batch, &part, Incoming::Register(submission), Error::Contended).await;
+                self.put_aside(batch, &part, Incoming::Register(submission), Error::Contended);
             } else {
                 parts.push(part);
                 submissions.push(submission);
@@ -250,9 +292,9 @@ impl Batches {
             match outcome {
                 Ok(outcome) => match end(&part.delivery, id, outcome) {
                     Some(handled) => batch.handled.push(handled.at(part.place)),
-                    None => self.put_aside(batch, &part, message, Error::Contended).await,
+                    None => self.put_aside(batch, &part, message, Error::Contended),
                 },
-                Err(error) if error.is_transient() => self.put_aside(batch, &part, message, error).await,
+                Err(error) if error.is_transient() => self.put_aside(batch, &part, message, error),
                 Err(error) => {
                     let host = &self.entry.intake.host;
                     let unstorable = Handled::unstorable(host, &part.delivery, id, &error);

@@ -12,6 +12,7 @@ use pagurus_runtime::config::Settings;
 use pagurus_store::Error;
 use pagurus_wire::Problem;
 use pagurus_wire::message::Receipt;
+use serde_json::value::RawValue;
 
 use super::handled::Handled;
 use super::many::{self, Receipts};
@@ -45,13 +46,13 @@ impl AmqpEntry {
         }
     }
 
-    /// Returns the orders of a message that holds many, each as a message of its own; nothing for every other message.
+    /// Returns the orders of a message that holds many; nothing for every other message.
     ///
     /// # Errors
     /// It holds too many, or the time at which it was sent cannot be read: that concerns all of them.
-    pub fn orders_of(&self, delivery: &Delivery) -> Result<Vec<Delivery>, Rejection> {
+    pub fn orders_of<'a>(&self, delivery: &'a Delivery) -> Result<Vec<&'a RawValue>, Rejection> {
         let settings = self.intake.host.settings();
-        if !is_registration(delivery, &self.rules(&settings)) {
+        if !many::is_array(delivery) || !is_registration(delivery, &self.rules(&settings)) {
             return Ok(Vec::new());
         }
         let orders = many::orders_of(delivery, settings.intake.max_batch_orders)?;

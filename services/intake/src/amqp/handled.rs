@@ -57,6 +57,11 @@ impl BatchOutcome {
         Self { handled: Vec::new(), left: Some(LeftOver { tags, error }) }
     }
 
+    /// True if the database failed for all: nothing more is to be tried.
+    pub fn database_failed(&self) -> bool {
+        self.left.as_ref().is_some_and(|left| !left.error.is_contention())
+    }
+
     /// Adds the outcome of the part that follows. A failure that concerns all counts for more than a lock.
     pub fn extend(&mut self, next: Self) {
         self.handled.extend(next.handled);

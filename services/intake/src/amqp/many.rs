@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pagurus_broker::{Delivery, DeliveryTag};
+use pagurus_broker::{Delivery, DeliveryTag, headers_to_json};
 use pagurus_wire::message::Receipt;
 use pagurus_wire::problem::{Problem, Type};
 use serde::Serialize;
@@ -13,6 +13,13 @@ use serde_json::value::RawValue;
 
 use super::handled::{AddressedReceipt, Handled, RefusedMessage};
 use super::read::ReplyTo;
+
+/// Bytes that the copies of the headers of a message take, at most.
+const MOST_HEADER_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of receipts that go in one message, at most: a broker takes no longer ones.
+const MOST_RECEIPT_BYTES: usize = 2 * 1024 * 1024;
+/// Characters of a reason where receipts are shortened.
+const SHORT_REASON: usize = 80;
 
 /// A message, or one order of a message that holds many.
 pub(super) struct MessagePart<'a> {
@@ -27,33 +34,52 @@ impl<'a> MessagePart<'a> {
         Self { delivery: Cow::Borrowed(delivery), place: None }
     }
 
-    pub const fn part(order: Delivery, place: usize) -> Self {
+    /// The order at this index of a message, as a message of its own.
+    pub fn of(message: &Delivery, order: &RawValue, place: usize) -> Self {
+        let Delivery { tag, exchange, routing_key, redelivered, properties, body: _ } = message;
+        let order = Delivery {
+            tag: *tag,
+            exchange: exchange.clone(),
+            routing_key: routing_key.clone(),
+            redelivered: *redelivered,
+            properties: properties.clone(),
+            body: order.get().into(),
+        };
         Self { delivery: Cow::Owned(order), place: Some(place) }
     }
 }
 
-/// Returns the orders of a registration that holds many, each as a message of its own; nothing for every other one, also
-/// if its content cannot be read or none of it is an object: such a message is read, and refused, as a whole.
+/// True if a message may hold many orders: a look that costs nothing.
+pub(super) fn is_array(message: &Delivery) -> bool {
+    message.body.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// Returns the orders of a registration that holds many; nothing for every other one, also if its content cannot be read or
+/// none of it is an object: such a message is read, and refused, as a whole.
 ///
 /// # Errors
-/// It holds more than `most` orders.
-pub(super) fn orders_of(message: &Delivery, most: usize) -> Result<Vec<Delivery>, Problem> {
-    if message.body.trim_ascii_start().first() != Some(&b'[') {
-        return Ok(Vec::new());
-    }
+/// It holds more than `most` orders, or its headers are too long to be kept with each of them.
+pub(super) fn orders_of(message: &Delivery, most: usize) -> Result<Vec<&RawValue>, Problem> {
     let orders: Vec<&RawValue> = serde_json::from_slice(&message.body).unwrap_or_default();
     if !orders.iter().any(|order| order.get().starts_with('{')) {
         return Ok(Vec::new());
     }
-    if orders.len() > most {
-        let count = orders.len();
-        return Err(Problem::new(
-            Type::TooLarge,
-            format!("the message has {count} orders, more than {most}"),
-        ));
+    let count = orders.len();
+    if count > most {
+        return Err(too_large(format!("the message has {count} orders, more than {most}")));
     }
-    let frame = Delivery { body: Vec::new(), ..message.clone() };
-    Ok(orders.into_iter().map(|order| Delivery { body: order.get().into(), ..frame.clone() }).collect())
+    let headers = headers_to_json(&message.properties.headers).to_string().len();
+    if count * headers > MOST_HEADER_BYTES {
+        return Err(too_large(format!(
+            "the message has {count} orders, each of which keeps its headers of {headers} bytes: more than \
+             {MOST_HEADER_BYTES} bytes in all"
+        )));
+    }
+    Ok(orders)
+}
+
+fn too_large(detail: String) -> Problem {
+    Problem::new(Type::TooLarge, detail)
 }
 
 /// The answer to a sender: the receipt of its message, or those of the orders in it, in their order.
@@ -62,6 +88,37 @@ pub(super) fn orders_of(message: &Delivery, most: usize) -> Result<Vec<Delivery>
 pub(super) enum Receipts {
     One(Box<Receipt>),
     Each(Vec<Receipt>),
+}
+
+impl Receipts {
+    /// Returns the content of the message to the sender. Where many orders are refused, their problems are shortened: first
+    /// by the single faults, then to the start of their reasons.
+    ///
+    /// # Errors
+    /// It cannot be written as JSON.
+    pub fn into_body(mut self) -> Result<Vec<u8>, serde_json::Error> {
+        let body = serde_json::to_vec(&self)?;
+        let Self::Each(receipts) = &mut self else { return Ok(body) };
+        if body.len() <= MOST_RECEIPT_BYTES {
+            return Ok(body);
+        }
+        for problem in receipts.iter_mut().filter_map(|receipt| receipt.error.as_mut()) {
+            problem.errors.clear();
+        }
+        let body = serde_json::to_vec(receipts)?;
+        if body.len() <= MOST_RECEIPT_BYTES {
+            return Ok(body);
+        }
+        for receipt in receipts.iter_mut() {
+            receipt.note = None;
+            if let Some(problem) = receipt.error.as_mut()
+                && let Some((end, _)) = problem.detail.char_indices().nth(SHORT_REASON)
+            {
+                problem.detail.replace_range(end.., "…");
+            }
+        }
+        serde_json::to_vec(receipts)
+    }
 }
 
 /// A message of which all is handled.

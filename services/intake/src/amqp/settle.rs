@@ -118,7 +118,7 @@ impl Settlement {
 /// Returns for each whether a queue has it.
 pub(super) async fn send(host: &Host, replies: Vec<(ReplyTo, Receipts)>) -> Vec<bool> {
     let messages: Vec<Option<Message>> =
-        replies.into_iter().map(|(to, receipts)| message(host, to, &receipts)).collect();
+        replies.into_iter().map(|(to, receipts)| message(host, to, receipts)).collect();
     let mut arrived: Vec<bool> = messages.iter().map(Option::is_some).collect();
     let messages: Vec<Message> = messages.into_iter().flatten().collect();
     if messages.is_empty() {
@@ -135,13 +135,13 @@ pub(super) async fn send(host: &Host, replies: Vec<(ReplyTo, Receipts)>) -> Vec<
 }
 
 /// Returns the message of a receipt, if it may go out.
-fn message(host: &Host, to: ReplyTo, receipts: &Receipts) -> Option<Message> {
+fn message(host: &Host, to: ReplyTo, receipts: Receipts) -> Option<Message> {
     if host.settings().reply.permits_receipt(&to.queue).is_err() {
         host.metrics.count(Count::ReceiptsLost, "", 1);
         tracing::warn!(reply_to = to.queue, "no receipt: `reply.allow` does not list this queue");
         return None;
     }
-    let body = serde_json::to_vec(receipts).inspect_err(|error| {
+    let body = receipts.into_body().inspect_err(|error| {
         host.metrics.count(Count::ReceiptsLost, "", 1);
         tracing::error!(reply_to = to.queue, %error, "no receipt: it cannot be written as JSON");
     });

@@ -32,7 +32,8 @@ macro_rules! put {
                             receiver, format, subscription, group_max, group_within_ms, number, next_at)
         SELECT no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription,
                group_max, group_within_ms, CASE WHEN numbered THEN nextval('outbox_number') END,
-               CASE WHEN receiver IS NULL THEN now() + interval '5 seconds' ELSE now() END
+               CASE WHEN receiver IS NULL THEN now() + interval '5 seconds' + make_interval(secs => coalesce(group_within_ms, 0) / 1000.0)
+                    ELSE now() END
           FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
                       $10::text[], $11::text[], $12::bigint[], $13::smallint[], $14::smallint[], $15::boolean[])
                AS t (no, life, kind, message_id, target, correlation_id, transaction_id, trace, body, receiver, format, subscription,
@@ -43,8 +44,8 @@ macro_rules! put {
 }
 
 statements! {
-    // The grace leaves a row for the broker to the notifier that is informed of it; the slow pass takes it later. One for a
-    // receiver is always taken from here.
+    // The grace leaves a row for the broker to the notifier that is informed of it, and that may wait with it for others of its
+    // group; the slow pass takes it later. One for a receiver is always taken from here.
     PUT = put!("");
     PUT_MISSING = put!(" ON CONFLICT (order_no, life, kind) DO NOTHING");
 }

@@ -22,9 +22,18 @@ const fn tag(generation: u64, tag: u64) -> DeliveryTag {
 }
 
 fn bodies(body: &str, most: usize) -> Result<Vec<String>, u16> {
-    let orders = orders_of(&message(tag(1, 1), body), most).map_err(|problem| problem.status)?;
-    assert!(orders.iter().all(|order| order.tag == tag(1, 1) && order.routing_key == "order.create"));
-    Ok(orders.into_iter().map(|order| String::from_utf8(order.body).unwrap()).collect())
+    let message = message(tag(1, 1), body);
+    if !is_array(&message) {
+        return Ok(Vec::new());
+    }
+    let orders = orders_of(&message, most).map_err(|problem| problem.status)?;
+    let orders = orders.into_iter().enumerate().map(|(place, order)| {
+        let part = MessagePart::of(&message, order, place);
+        assert_eq!((part.place, &part.delivery.properties), (Some(place), &message.properties));
+        assert_eq!((part.delivery.tag, &*part.delivery.routing_key), (tag(1, 1), "order.create"));
+        String::from_utf8(part.delivery.into_owned().body).unwrap()
+    });
+    Ok(orders.collect())
 }
 
 /// The outcome of an order: its receipt, and whether it is put aside.
@@ -108,4 +117,30 @@ fn amqp_1_receipts_of_many_are_an_array_and_that_of_one_is_an_object() {
     let one = serde_json::json!({"id": "a", "status": "accepted"});
     assert_eq!(json(Receipts::One(receipt(None).into())), one);
     assert_eq!(json(Receipts::Each(vec![receipt(Some(0)), receipt(Some(1))])), serde_json::json!([one, one]));
+}
+
+#[test]
+fn amqp_1_headers_that_each_of_many_orders_would_keep_are_bounded() {
+    let mut message = message(tag(1, 1), &format!("[{}]", vec!["{}"; 10_000].join(",")));
+    assert_eq!(orders_of(&message, 10_000).unwrap().len(), 10_000);
+    message.properties.headers = vec![("x".to_owned(), "y".repeat(100_000).as_str().into())];
+    assert_eq!(orders_of(&message, 10_000).unwrap_err().status, 413);
+}
+
+#[test]
+fn amqp_1_receipts_of_many_refused_orders_fit_a_message_and_name_each_order() {
+    let refused = |n: usize| {
+        let mut receipt = handled(tag(1, 1), Some(n), &format!("order-{n}"), true).reply.unwrap().receipt;
+        let problem = Problem::new(Type::Invalid, "ж".repeat(2000));
+        receipt.error = Some(problem);
+        receipt
+    };
+    let body = Receipts::Each((0..10_000).map(refused).collect()).into_body().unwrap();
+    assert!(body.len() < 4 * 1024 * 1024, "{}", body.len());
+    let read: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(
+        (read.as_array().unwrap().len(), &read[9999]["id"]),
+        (10_000, &serde_json::json!("order-9999"))
+    );
+    assert!(read[0]["error"]["detail"].as_str().unwrap().ends_with('…'));
 }

@@ -19,7 +19,7 @@ pub struct NotifyGroup {
 impl NotifyGroup {
     /// Most notifications that may be asked for in one message.
     pub const MOST: u16 = 1000;
-    /// Longest wait that may be asked for: shorter than the time after which the slow pass sends what was not sent.
+    /// Longest wait that may be asked for.
     pub const LONGEST: Duration = Duration::from_secs(1);
     /// The terms where a client gives none.
     pub const DEFAULT: Self = Self { max: 500, within_ms: 50 };

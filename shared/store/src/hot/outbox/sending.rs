@@ -104,16 +104,10 @@ impl Notification {
     pub fn key(&self) -> OutboxKey {
         OutboxKey { no: self.no, life: self.life, kind: self.kind.clone() }
     }
-
-    /// True if its row has this key.
-    #[must_use]
-    pub fn has_key(&self, key: &OutboxKey) -> bool {
-        (self.no, self.life, &*self.kind) == (key.no, key.life, &*key.kind)
-    }
 }
 
 /// Key of a row of the outbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OutboxKey {
     no: OrderNo,
     life: Life,

@@ -26,7 +26,7 @@ mod transport;
 mod webhook;
 
 pub use client::Client;
-pub use order::{After, Answered, Lifecycle, Notify, Options, Order, Registered, Status};
+pub use order::{After, Answered, Lifecycle, Notify, NotifyGroup, Options, Order, Registered, Status};
 pub use problem::{Detail, Error, Problem};
 pub use search::Search;
 pub use webhook::{MAX_AGE, NotGenuine, verify_webhook};

@@ -101,6 +101,20 @@ pub struct Notify {
     /// `pagurus`, `cloudevents` or `cloudevents-binary`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Terms on which notifications over AMQP come in one message; without them each has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<NotifyGroup>,
+}
+
+/// Terms on which notifications come in one message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotifyGroup {
+    /// Most notifications in one message; 500 unless it is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u16>,
+    /// Longest wait of a notification for others, such as `50ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
 }
 
 /// Conditions of the start of an order.

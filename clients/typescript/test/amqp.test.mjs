@@ -137,7 +137,7 @@ test("notifications come until they are taken, and after a lost connection", eng
       throw new Error("not now");
     }
     // One that was taken as its connection was lost comes again.
-    taken.set(notification.content.id, notification);
+    taken.set(notification.content.subject ?? notification.content.id, notification);
     (taken.size === 1 ? first : second).happen();
   });
   const notify = { url: `amqp://?key=${queue}`, correlationId: "mark" };
@@ -158,11 +158,16 @@ test("notifications come until they are taken, and after a lost connection", eng
     way.cut();
     await client.register({ ...greet("ts-notice-2"), notify });
     await second.happened;
+    // The members of groups come one by one.
+    const group = { max: 2, within: "1s" };
+    await Promise.all(["3", "4", "5"].map((n) => client.register({ ...greet(`ts-notice-${n}`), notify: { ...notify, group } })));
+    const events = { ...notify, group, format: "cloudevents" };
+    await Promise.all(["6", "7"].map((n) => client.register({ ...greet(`ts-notice-${n}`), notify: events })));
+    while (taken.size < 7) await pause(20);
   });
-  assert.deepEqual([...taken.values()].map(({ type, correlationId, content }) => [type, correlationId, content.id, content.status]), [
-    ["order.final", "mark", "ts-notice-1", "success"],
-    ["order.final", "mark", "ts-notice-2", "success"],
-  ]);
+  const seen = [...taken].map(([id, { type, correlationId, content }]) => [id, type, correlationId, (content.data ?? content).status]);
+  assert.deepEqual(seen.sort(), [1, 2, 3, 4, 5, 6, 7].map((n) => [`ts-notice-${n}`, "order.final", "mark", "success"]));
+  assert.equal(new Set([...taken.values()].map(({ id }) => id)).size, 7);
   assert.equal((await channel.checkQueue(queue)).messageCount, 0, "all are acknowledged");
   await channel.deleteQueue(queue);
 });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pagurus_client::sender::AmqpSender;
-use pagurus_client::{After, Client, Error, Lifecycle, Notify, Options, Order};
+use pagurus_client::{After, Client, Error, Lifecycle, Notify, NotifyGroup, Options, Order};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
@@ -160,12 +160,14 @@ fn ord_3_the_fields_of_the_crate_are_those_of_the_document() {
         period_to_start: Some(1),
         after: Some(vec![after.clone()]),
     };
+    let group = NotifyGroup { max: Some(7), within: text("50ms") };
     let notify = Notify {
         url: "u".into(),
         correlation_id: text("c"),
         timezone: text("UTC"),
         on: Some(Vec::new()),
         format: text("pagurus"),
+        group: Some(group.clone()),
     };
     let order = Order {
         scenario_version: Some(1),
@@ -184,6 +186,7 @@ fn ord_3_the_fields_of_the_crate_are_those_of_the_document() {
         ("LifecycleBody", json!(lifecycle)),
         ("AfterBody", json!(after)),
         ("NotifyBody", json!(notify)),
+        ("GroupBody", json!(group)),
     ] {
         let known = document["components"]["schemas"][name]["properties"].as_object().unwrap();
         let (known, ours): (BTreeSet<&String>, BTreeSet<&String>) =

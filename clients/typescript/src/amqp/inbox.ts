@@ -2,8 +2,8 @@
 
 import type { ConsumeMessage } from "amqplib";
 
-import type { EndNotice, MoveNotice } from "../model.js";
 import type { Broker, Channel, Delivery } from "./broker.js";
+import { type Arrival, arrivals } from "./notices.js";
 import type { Log } from "./options.js";
 import type { Notification, ReceiverOptions } from "./receiver.js";
 import { type Server, remember, restUnless } from "./serving.js";
@@ -54,14 +54,18 @@ export class Inbox implements Server {
 
   /** Takes a message from the queue. */
   take(delivery: Delivery, properties: ConsumeMessage["properties"]): void {
-    let notification: Notification;
+    let all: Arrival[];
     try {
-      notification = read(delivery.content, properties);
+      all = arrivals(delivery, properties);
     } catch (failure) {
       this.log.error("dropped what is no notification", failure);
       delivery.drop();
       return;
     }
+    all.forEach((one) => this.takeOne(one));
+  }
+
+  private takeOne({ notification, delivery }: Arrival): void {
     const key = notification.id ?? crypto.randomUUID();
     const known = this.works.get(key) ?? this.waiting.find((one) => one.key === key);
     if (this.handled.delete(key)) delivery.ack();
@@ -130,19 +134,4 @@ interface Work {
   readonly key: string;
   readonly notification: Notification;
   messages: Delivery[];
-}
-
-function read(content: Uint8Array, properties: ConsumeMessage["properties"]): Notification {
-  const { messageId, type, correlationId, headers = {} } = properties;
-  const body: unknown = JSON.parse(new TextDecoder().decode(content));
-  if (typeof body !== "object" || body === null) throw new TypeError("it is no object");
-  const sequence: unknown = headers["sequence"];
-  return {
-    id: messageId,
-    type,
-    correlationId,
-    sequence: typeof sequence === "number" ? sequence : undefined,
-    traceparent: headers["traceparent"],
-    content: body as EndNotice | MoveNotice,
-  };
 }

@@ -6,7 +6,7 @@ import { Inbox } from "./inbox.js";
 import { type BrokerOptions, DEFAULT_LOG, type Log, checkPrefetch } from "./options.js";
 import { serve } from "./serving.js";
 
-/** A notification as it comes: perhaps more than once, always under the same `id`. */
+/** A notification as it comes, alone or in a group: perhaps more than once, always under the same `id`. */
 export interface Notification<Content = EndNotice | MoveNotice> {
   /** The same for every copy, so that a receiver can drop doubles. */
   readonly id: string | undefined;

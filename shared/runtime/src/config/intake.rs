@@ -19,9 +19,9 @@ section! {
 
     transport: IntakeTransport = ("intake.transport", Choice(IntakeTransport::WORDS), "both", Restart, "Transports by which this intake takes orders, callbacks and commands. With `http`, it takes nothing from the broker; with `amqp`, it answers only probes and serves no API. An installation needs at least one intake for each transport.");
     batch: usize = ("intake.batch", POSITIVE, "1000", Live, "Most orders that are registered in one transaction.");
-    max_body_bytes: usize = ("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order.");
+    max_body_bytes: usize = ("intake.max_body_bytes", Bytes, "1MiB", Live, "Longest body of one order, and of a message over AMQP.");
     max_batch_body_bytes: usize = ("intake.max_batch_body_bytes", Bytes, "16MiB", Live, "Longest body of a batch of orders.");
-    max_batch_orders: usize = ("intake.max_batch_orders", POSITIVE, "10000", Live, "Most orders in one batch.");
+    max_batch_orders: usize = ("intake.max_batch_orders", POSITIVE, "10000", Live, "Most orders in one batch, or in one message over AMQP.");
     max_bodies_bytes: usize = ("intake.max_bodies_bytes", Bytes, "64MiB", Restart, "Total size of bodies longer than 64 KiB that are in progress at a time; what is read from them may take twice as much memory. A request that finds no room within five seconds is answered with 429.");
     max_streams: usize = ("intake.max_streams", Count { least: 0, most: 100_000 }, "200", Live, "Most clients that follow the event stream of one intake; if all places are taken, a silent client makes room for one from another address, or the next one is answered with 429.");
     client_share_percentage: usize = ("intake.client_share_percentage", Count { least: 1, most: 100 }, "50", Restart, "Percentage of `node.max_connections`, and of `intake.max_streams`, that one client may use at a time. A client is an IP address, or an IPv6 network of 64 bits. If all clients come through one gateway, they share its address: set `100`.");

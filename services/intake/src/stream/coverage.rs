@@ -46,7 +46,8 @@ pub(super) struct CoverageChange {
     pub covered: Covered,
     /// True if all are now and were not before.
     pub all_began: bool,
-    /// Named orders that were not looked up before, with the last event of each before a client named it.
+    /// Named orders that were not looked up before, with the last event of each that nobody is to hear: none where a client
+    /// followed all before another named the order.
     pub began: Vec<FollowedOrder>,
 }
 
@@ -102,9 +103,11 @@ impl StreamCoverage {
                 self.all.get_or_insert(CoverageSpan::since(kept)).follow();
             }
             StreamInterest::Named(orders) => {
+                let hears_before = self.all.is_some();
                 for order in orders {
                     let span = self.named.entry(order.no.0).or_insert_with(|| {
-                        self.began.push(*order);
+                        let sent = if hears_before { 0 } else { order.sent };
+                        self.began.push(FollowedOrder { sent, ..*order });
                         CoverageSpan::since(kept)
                     });
                     self.is_changed |= span.clients == 0;
@@ -232,6 +235,18 @@ mod tests {
         assert!(change.began.is_empty());
         coverage.leave(&one, now + LINGER * 3);
         assert_eq!(nos(&coverage.change(now + LINGER * 4).unwrap()), (false, vec![], vec![]));
+    }
+
+    #[test]
+    fn http_who_follows_all_hears_what_happened_before_another_named_the_order_and_after_no_more() {
+        let sent = |first: StreamInterest, second: StreamInterest| {
+            let mut coverage = StreamCoverage::default();
+            coverage.follow(&first, 0);
+            coverage.follow(&second, 0);
+            coverage.change(Instant::now()).unwrap().began.iter().map(|order| order.sent).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(StreamInterest::All, named(&[(5, 4)])), [0]);
+        assert_eq!(sent(named(&[(5, 4)]), StreamInterest::All), [4], "it came after the fourth event");
     }
 
     #[test]

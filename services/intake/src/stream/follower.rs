@@ -79,11 +79,8 @@ impl Follower {
             self.since = back_from_now();
         }
         for order in began {
-            // Who follows all is still to hear what happened before a client named this one.
-            if !self.covered.all && !covered.all {
-                let sent = self.sent.entry(order.no.0).or_default();
-                *sent = order.sent.max(*sent);
-            }
+            let sent = self.sent.entry(order.no.0).or_default();
+            *sent = order.sent.max(*sent);
             // It may have changed since a client named it.
             self.changed.insert(order.no.0);
         }
@@ -270,11 +267,11 @@ mod tests {
         assert_eq!(follower.sent, followed, "what happened to the others so far was not followed");
         follower.hear(&metrics, news::ORDERS, br#"{"changed": [4]}"#);
         assert_eq!(follower.changed, BTreeSet::from([4, 5]));
-        // Who follows all is still to hear what happened before a client named the order.
-        let began = vec![FollowedOrder { no: OrderNo(3), sent: 12 }];
-        let covered = follower.covered.clone();
-        follower.adopt(CoverageChange { covered, all_began: false, began });
-        assert_eq!((follower.sent[&3], follower.changed.contains(&3)), (9, true));
+        // What a client names in the same moment is not sent again to who follows all from now on.
+        let began = vec![FollowedOrder { no: OrderNo(8), sent: 12 }];
+        let covered = Covered { all: true, named: BTreeSet::from([8]), left: BTreeSet::new() };
+        follower.adopt(CoverageChange { covered, all_began: true, began });
+        assert_eq!((follower.sent[&8], follower.changed.contains(&8)), (12, true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use pagurus_broker::Delivery;
 use pagurus_domain::id::{Life, OrderNo};
 use pagurus_domain::low_water::LowWater;
-use pagurus_domain::order::notification::{NotifyForm, NotifyFormat, NotifyGroup};
+use pagurus_domain::order::notification::{NotifyForm, NotifyFormat};
 use pagurus_runtime::metrics::{Level, Work};
 use pagurus_runtime::offline::{Intermittent, Taken};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
@@ -157,8 +157,6 @@ impl Announced {
 
 /// Returns the stored form of a row that nobody has tried to send yet.
 fn stored(row: OutboxRow) -> Option<Notification> {
-    let group = row.group_max.zip(row.group_within_ms);
-    let group = group.map(|(max, within_ms)| NotifyGroup { max, within_ms });
     Some(Notification {
         no: OrderNo(row.no),
         life: Life(row.life),
@@ -170,7 +168,7 @@ fn stored(row: OutboxRow) -> Option<Notification> {
         trace: row.trace,
         body: row.body,
         // What has another form, has a number or goes over HTTP is not sent as a row.
-        form: NotifyForm { format: NotifyFormat::Pagurus, group },
+        form: NotifyForm { format: NotifyFormat::Pagurus, group: row.group },
         number: None,
         receiver: None,
         secret: None,

@@ -16,10 +16,8 @@ use crate::form::{EncodedNotification, type_of};
 use crate::group::{self, EncodedGroup, by_message};
 use crate::{log_tried, order_of, traced};
 
-/// The word for a failure of the broker.
-const BROKER: &str = "broker";
-
 /// Fate of a notification that was not confirmed.
+#[derive(Clone)]
 pub(crate) enum DeliveryFailure {
     /// Nobody takes it, or it is not allowed: an operator decides.
     Parked(&'static str, String),
@@ -34,16 +32,15 @@ pub(crate) struct PublishOutcome<'a> {
 }
 
 impl<'a> PublishOutcome<'a> {
-    /// Notes that notifications were not delivered: for a failure of the broker they are sent later, else an operator decides.
-    fn fail(&mut self, notifications: Vec<Traced<'a>>, kind: &'static str, error: &str) {
-        for (notification, mut span) in notifications {
+    /// Notes that the notifications of one message were not delivered.
+    fn fail(&mut self, together: Vec<Traced<'a>>, failure: &DeliveryFailure) {
+        let (kind, error) = match failure {
+            DeliveryFailure::Parked(why, error) => (*why, error),
+            DeliveryFailure::Later(error) => ("broker", error),
+        };
+        for (notification, mut span) in together {
             span.fail(kind, error);
-            let error = error.to_owned();
-            let failure = match kind {
-                BROKER => DeliveryFailure::Later(error),
-                _ => DeliveryFailure::Parked(kind, error),
-            };
-            self.failed.push((notification, failure));
+            self.failed.push((notification, failure.clone()));
         }
     }
 }
@@ -66,7 +63,7 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
                 messages.push(message);
                 addressed.push(together);
             }
-            Err(why) => outcome.fail(together, "not_allowed", &why),
+            Err(why) => outcome.fail(together, &DeliveryFailure::Parked("not_allowed", why)),
         }
     }
     let own = messages.iter().all(|message| message.exchange == host.broker.names().notifications);
@@ -86,8 +83,12 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
                     outcome.confirmed.push(notification.key());
                 }
             }
-            Published::Unroutable { text, .. } => outcome.fail(together, "unroutable", &text),
-            Published::Failed(error) => outcome.fail(together, BROKER, &error.to_string()),
+            Published::Unroutable { text, .. } => {
+                outcome.fail(together, &DeliveryFailure::Parked("unroutable", text));
+            }
+            Published::Failed(error) => {
+                outcome.fail(together, &DeliveryFailure::Later(error.to_string()));
+            }
         }
     }
     // Notifications to queues and exchanges of others are counted together.

@@ -251,8 +251,7 @@ fn row(one: NewNotification) -> OutboxRow {
         correlation_id: one.correlation_id,
         transaction_id: one.transaction_id,
         trace: one.trace,
-        group_max: one.form.group.map(|group| group.max),
-        group_within_ms: one.form.group.map(|group| group.within_ms),
+        group: one.form.group,
         body: one.body,
     }
 }

@@ -105,7 +105,7 @@ impl Batches {
         let mut whole = BatchOutcome::default();
         for (place, order) in orders.into_iter().enumerate() {
             let part = MessagePart::of(message, order, place);
-            let order = part.delivery.clone().into_owned();
+            let order = part.delivery.as_ref().clone();
             let is_done = |outcome: &BatchOutcome| !outcome.handled.is_empty();
             whole.extend(match self.alone.handle(&order, self.handle_part(part, wary), is_done).await {
                 Ok(Some(outcome)) => outcome,

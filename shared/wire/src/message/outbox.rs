@@ -1,5 +1,6 @@
 //! News to the notifiers about rows of the outbox.
 
+use pagurus_domain::order::notification::NotifyGroup;
 use serde::{Deserialize, Serialize};
 
 /// Life of an order with something to notify.
@@ -36,12 +37,9 @@ pub struct OutboxRow {
     /// W3C trace context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// Most notifications in one message, where they are gathered.
+    /// Terms on which it is gathered with others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group_max: Option<u16>,
-    /// Longest wait of a notification for others, in milliseconds, where they are gathered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group_within_ms: Option<u16>,
+    pub group: Option<NotifyGroup>,
     /// Content of the message.
     pub body: String,
 }

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::document::{Fault, parse_duration};
 use crate::order::registration::{fault, unknown_members};
 
 /// Terms on which notifications are gathered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NotifyGroup {
     /// Most notifications in one message.
     pub max: u16,

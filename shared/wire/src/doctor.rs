@@ -1,7 +1,7 @@
 //! Bodies of `/v1/doctor`.
 
 use jiff::Timestamp;
-use pagurus_domain::time;
+use pagurus_domain::{diagnosis, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,7 @@ pub struct DoctorView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorFinding {
     /// Name of the check that found it.
+    #[schemars(extend("enum" = diagnosis::reviewed()))]
     pub check: String,
     /// `warning`: it works, and will not for long, or not as fast as it could; `error`: something does not work, or what was
     /// promised does not hold.

@@ -1,5 +1,7 @@
 //! Answer to why an order does not run.
 
+use pagurus_domain::id::Vocabulary;
+use pagurus_domain::order::wait_reason::WaitReason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +14,8 @@ pub struct Explanation {
     pub id: String,
     /// Present status.
     pub status: String,
-    /// Reason in one word of a closed list, for programs.
+    /// Reason in one word, for programs.
+    #[schemars(extend("enum" = <WaitReason as Vocabulary>::WORDS))]
     pub reason: String,
     /// The plain answer.
     pub explanation: String,

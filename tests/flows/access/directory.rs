@@ -149,7 +149,9 @@ async fn qlt_15_a_directory_that_hangs_costs_those_who_are_logged_in_nothing_and
     let beside = p99().await;
     while let Some(answer) = logins.join_next().await {
         let answer = answer.unwrap();
-        assert_eq!((answer.status().as_u16(), answer.headers().get("set-cookie")), (503, None));
+        let (status, cookie) = (answer.status(), answer.headers().get("set-cookie").cloned());
+        let problem = answer.text().await.unwrap();
+        assert_eq!((status.as_u16(), cookie), (503, None), "{problem}");
     }
     drop(held);
     println!("p99 {before:?}, beside {LOGINS} logins that hang {beside:?}");

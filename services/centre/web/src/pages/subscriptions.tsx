@@ -7,12 +7,12 @@ import { Badge } from "../parts/badge";
 import { Button } from "../parts/button";
 import { ActionDialog } from "../parts/dialog";
 import { Field } from "../parts/field";
+import { Lines } from "../parts/lines";
 import { Time } from "../parts/moment";
 import { Page } from "../parts/page";
 import { Panel } from "../parts/panel";
 import { Table, type Column } from "../parts/table";
 import { text } from "../text/subscriptions";
-import { Lines } from "./flows/cells";
 import { bodyOf, conditionsOf, type Draft } from "./subscriptions/draft";
 
 type Subscription = Schemas["SubscriptionView"];

@@ -5,7 +5,7 @@ import { dictionary } from ".";
 export const text = dictionary(
     {
         actions: "Actions",
-        address: "Address",
+        address: "Address, version",
         ended: "Ended nodes",
         ended_at: "Ended",
         ended_count: { one: "{n} node ended within the last hour or is out of service without living", other: "{n} nodes ended within the last hour or are out of service without living" },
@@ -64,13 +64,12 @@ export const text = dictionary(
         started: "Started",
         status: "Status",
         title: "Deployment",
-        version: "Version",
         versions_differ: "Living nodes run different versions: {versions}.",
         was: "Version and address",
     },
     {
         actions: "Действия",
-        address: "Адрес",
+        address: "Адрес, версия",
         ended: "Завершённые узлы",
         ended_at: "Завершён",
         ended_count: {
@@ -134,7 +133,6 @@ export const text = dictionary(
         started: "Запущен",
         status: "Статус",
         title: "Узлы",
-        version: "Версия",
         versions_differ: "Живые узлы работают на разных версиях: {versions}.",
         was: "Версия и адрес",
     },

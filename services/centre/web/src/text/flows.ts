@@ -407,7 +407,7 @@ export const flows = dictionary(
         unchanged: "без изменений с {time}",
         until: "до {time}",
         used_by: "Какие потоки вызывают",
-        waits: "Ожидание p50 / p99",
+        waits: "Ждёт p50 / p99",
         waits_fact: "От готовности до взятия, p50 / p99",
         when: "Когда",
         why: "Почему",

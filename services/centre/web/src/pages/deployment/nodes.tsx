@@ -6,6 +6,7 @@ import { now } from "../../app/clock";
 import { duration, number, shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
+import { Lines } from "../../parts/lines";
 import { Age, Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { Table, type Column } from "../../parts/table";
@@ -38,14 +39,12 @@ export function LayerPanel({ layer, resource, leases, onWanted }: Props & { laye
     const title = text(`layer_${layer}`);
     const rowsOf = (page: Schemas["PageOfNodeView"]) => sorted(page.items).layers.get(layer) ?? [];
     const columns: Column<Node>[] = [
-        { key: "name", name: text("name"), head: true, cell: (node) => <span class="strong">{node.name}</span> },
-        { key: "role", name: text("role"), cell: (node) => <code>{roleOf(node)}</code> },
+        { key: "name", name: text("name"), head: true, cell: (node) => <Lines first={<span class="strong">{node.name}</span>} second={<code>{roleOf(node)}</code>} /> },
         { key: "status", name: text("status"), cell: (node) => <Status node={node} leases={leases} /> },
         { key: "since", name: text("since"), number: true, cell: (node) => <Age at={node.statusSince} /> },
         { key: "load", name: text("load"), cell: (node) => <Load node={node} /> },
         { key: "seen", name: text("seen"), number: true, cell: (node) => <Seen node={node} /> },
-        { key: "version", name: text("version"), cell: (node) => <code>{node.version}</code> },
-        { key: "address", name: text("address"), cell: (node) => <code>{node.address}</code> },
+        { key: "address", name: text("address"), cell: (node) => <Lines first={<code>{node.address}</code>} second={<code>{node.version}</code>} /> },
         { key: "actions", name: text("actions"), cell: (node) => <Order node={node} onWanted={onWanted} /> },
     ];
     return (

@@ -1,6 +1,5 @@
 // Cells and values that the pages of flows and systems have in common.
 
-import type { ComponentChildren } from "preact";
 import type { Schemas } from "../../api/client";
 import type { Shown } from "../../api/resource";
 import { to, toWith } from "../../app/router";
@@ -8,6 +7,7 @@ import { now } from "../../app/clock";
 import { duration, number, shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Figure } from "../../parts/facts";
+import { Lines } from "../../parts/lines";
 import { flows as text } from "../../text/flows";
 import { common } from "../../text/common";
 
@@ -27,16 +27,6 @@ const QUIET = 60_000;
 export function Unchanged({ since }: { since: string }) {
     if (now.value - Date.parse(since) < QUIET) return null;
     return <span class="soft">{text("unchanged", { time: shortTime(since, now.value) })}</span>;
-}
-
-/** A value with a smaller line under it. */
-export function Lines({ first, second }: { first: ComponentChildren; second?: ComponentChildren }) {
-    return (
-        <span class="two-lines">
-            <span>{first}</span>
-            {second && <span>{second}</span>}
-        </span>
-    );
 }
 
 function measured(ms: number | null | undefined): string {

@@ -5,6 +5,7 @@ import type { Shown } from "../../api/resource";
 import { query } from "../../app/router";
 import { duration, number, rate } from "../../app/time";
 import { Badge } from "../../parts/badge";
+import { Lines } from "../../parts/lines";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { Said } from "../../parts/said";
@@ -12,7 +13,6 @@ import { Pager, Table, type Column } from "../../parts/table";
 import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { flows as text } from "../../text/flows";
-import { Lines } from "./cells";
 import { sumOf, type Decision } from "./series";
 
 export function DecisionList({ decisions }: { decisions: Shown<Schemas["PageOfDecisionView"]> }) {

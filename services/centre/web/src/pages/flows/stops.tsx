@@ -8,13 +8,13 @@ import { query, setQuery, toWith } from "../../app/router";
 import { shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
+import { Lines } from "../../parts/lines";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { Pager, Table, type Column } from "../../parts/table";
 import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { flows as text } from "../../text/flows";
-import { Lines } from "./cells";
 import type { Outcome } from "./outcome";
 import { ResumeDialog } from "./stop-dialogs";
 

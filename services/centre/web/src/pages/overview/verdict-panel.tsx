@@ -7,6 +7,7 @@ import { duration } from "../../app/time";
 import { Badge } from "../../parts/badge";
 import { Button } from "../../parts/button";
 import { Icon } from "../../parts/icon";
+import { Meaning } from "../../parts/meaning";
 import { Said } from "../../parts/said";
 import { common } from "../../text/common";
 import { text } from "../../text/overview";
@@ -72,6 +73,7 @@ function Finding({ finding }: { finding: Doctor["findings"][number] }) {
             <Badge word={finding.severity} />
             <div class="finding">
                 <p>
+                    <Meaning of={finding} />
                     <Said text={finding.message} />
                 </p>
                 <p class="soft">

@@ -65,7 +65,7 @@ export function FilterBar({ filter }: { filter: Filter }) {
     const types = [...new Set([...TYPES, filter.reasonType])].filter((type) => type !== "");
     const ages = [...new Set([...AGES, filter.refusedBefore])].filter((age) => age !== "");
     return (
-        <div class="row filter" role="group" aria-label={text("filter")}>
+        <div class="filters" role="group" aria-label={text("filter")}>
             <Choice
                 label={text("status")}
                 name="status"

@@ -5,12 +5,12 @@ import type { Shown } from "../../api/resource";
 import { query, to } from "../../app/router";
 import { Badge } from "../../parts/badge";
 import { hrefWith } from "../../parts/choice";
+import { Lines } from "../../parts/lines";
 import { Time } from "../../parts/moment";
 import { Panel } from "../../parts/panel";
 import { Pager, Table, type Column } from "../../parts/table";
 import { common } from "../../text/common";
 import { schedules as text } from "../../text/schedules";
-import { Lines } from "../flows/cells";
 import { ruleText, scenarioOf, type Run, type Schedule } from "./rule";
 
 export function ScheduleList({ schedules }: { schedules: Shown<Schemas["PageOfScheduleView"]> }) {

@@ -1,6 +1,8 @@
 //! Tests of the tree and its helpers; texts in, trees and faults out.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+use std::time::Duration;
+
 use super::*;
 
 fn read(text: &str) -> DocumentNode {

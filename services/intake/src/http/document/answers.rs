@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DeclaredAnswer, Schemas};
+use super::content::DeclaredAnswer;
+use super::schemas::Schemas;
 
 /// Facts about an operation from which its usual problems follow.
 pub(super) struct UsualProblems {

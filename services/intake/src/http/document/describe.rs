@@ -9,7 +9,9 @@ use pagurus_wire::export::ExportedOrder;
 use pagurus_wire::order::Page;
 use schemars::JsonSchema;
 
-use super::{BodyContent, Operation, Schemas};
+use super::content::BodyContent;
+use super::operation::Operation;
+use super::schemas::Schemas;
 use crate::Intake;
 use crate::http::ProblemResponse;
 use crate::http::body::Sent;

@@ -12,7 +12,7 @@ use pagurus_domain::order::amendment::{Repair, Update};
 use pagurus_domain::order::registration::Request;
 use serde_json::{Map, Value, json};
 
-use super::{names_in, operation_id};
+use super::operation::{names_in, operation_id};
 
 /// Answers true if a reader takes a body.
 type Reader = fn(Value) -> bool;

@@ -6,7 +6,7 @@ import { change, json, type ApiRequest, type Schemas } from "../../api/client";
 import { Button } from "../../parts/button";
 import { ActionDialog } from "../../parts/dialog";
 import { common } from "../../text/common";
-import { flows as text } from "../../text/flows";
+import { flowStop } from "../../text/flow-stops";
 
 type Shift = Schemas["ShiftOutcome"];
 
@@ -28,7 +28,7 @@ export function OutcomeNote({ outcome, onClose, onOutcome }: { outcome: Outcome 
         <div class={confirmed ? "note good outcome" : "note outcome"} role="status">
             <div>
                 {words && <p>{words}</p>}
-                {!confirmed && <p>{text("outcome_unconfirmed")}</p>}
+                {!confirmed && <p>{flowStop("outcome_unconfirmed")}</p>}
                 {shift && <Moved key={shift.shift} shift={shift} onOutcome={onOutcome} />}
                 {undo !== undefined && <UndoOffer key={undo} shift={undo} onOutcome={onOutcome} />}
                 {undone && <Undone key={undone.shift} {...undone} />}
@@ -65,7 +65,7 @@ function useAll(first: Shift, next: (shift: Shift) => ApiRequest | undefined): {
 function Moved({ shift, onOutcome }: { shift: Shift; onOutcome: (outcome: Outcome) => void }) {
     const number = shift.shift ?? undefined;
     const { orders, more, failure } = useAll(shift, ({ shift: no }) => (no ? change("POST", "/v1/flows/shift", {}, { goOn: no }) : undefined));
-    if (number === undefined) return <p>{text("shift_none")}</p>;
+    if (number === undefined) return <p>{flowStop("shift_none")}</p>;
     return (
         <>
             <p>{movedText(number, orders, more, failure)}</p>
@@ -79,7 +79,7 @@ function UndoButton({ shift, onOutcome }: { shift: number; onOutcome: (outcome: 
     return (
         <>
             <Button small needs="operator" onClick={() => setOpen(true)}>
-                {text("shift_undo", { shift })}
+                {flowStop("shift_undo", { shift })}
             </Button>
             {open && <UndoDialog shift={shift} onClose={() => setOpen(false)} onOutcome={onOutcome} />}
         </>
@@ -89,22 +89,22 @@ function UndoButton({ shift, onOutcome }: { shift: number; onOutcome: (outcome: 
 function UndoOffer({ shift, onOutcome }: { shift: number; onOutcome: (outcome: Outcome) => void }) {
     return (
         <>
-            <p>{text("shift_earlier", { shift })}</p>
+            <p>{flowStop("shift_earlier", { shift })}</p>
             <UndoButton shift={shift} onOutcome={onOutcome} />
         </>
     );
 }
 
 function movedText(shift: number, n: number, more: boolean, reason: string | undefined): string {
-    if (reason !== undefined) return text("shift_stuck", { shift, n, reason });
-    if (more) return text("shift_moving", { shift, n });
-    return n === 0 ? text("shift_none") : text("shift_moved", { shift, n });
+    if (reason !== undefined) return flowStop("shift_stuck", { shift, n, reason });
+    if (more) return flowStop("shift_moving", { shift, n });
+    return n === 0 ? flowStop("shift_none") : flowStop("shift_moved", { shift, n });
 }
 
 function Undone({ shift, request, first }: { shift: number; request: ApiRequest; first: Shift }) {
     const { orders, more, failure } = useAll(first, () => request);
     if (failure !== undefined || more) return <p>{movedText(shift, orders, more, failure)}</p>;
-    return <p>{text("shift_undone", { shift, n: orders })}</p>;
+    return <p>{flowStop("shift_undone", { shift, n: orders })}</p>;
 }
 
 /** Takes a shift back. Without a number it is asked for: the API has no list of shifts. */
@@ -113,8 +113,8 @@ export function UndoDialog({ shift, onClose, onOutcome, children }: { shift: num
     const [sent, setSent] = useState<ApiRequest>();
     return (
         <ActionDialog<Shift>
-            title={text("shift_undo_title")}
-            act={text("shift_undo", { shift })}
+            title={flowStop("shift_undo_title")}
+            act={flowStop("shift_undo", { shift })}
             reason="required"
             disabled={!(shift > 0)}
             request={(reason) => {
@@ -128,7 +128,7 @@ export function UndoDialog({ shift, onClose, onOutcome, children }: { shift: num
             }}
             onClose={onClose}
         >
-            <p>{text("shift_undo_effect")}</p>
+            <p>{flowStop("shift_undo_effect")}</p>
             {children}
         </ActionDialog>
     );

@@ -7,6 +7,7 @@ import { ActionDialog } from "../../parts/dialog";
 import { DurationField, Field } from "../../parts/field";
 import { PreviewFailure } from "../../parts/preview";
 import { flows as text } from "../../text/flows";
+import { flowStop } from "../../text/flow-stops";
 import { UndoDialog, type Outcome } from "./outcome";
 
 type Shift = Schemas["ShiftOutcome"];
@@ -25,25 +26,25 @@ export function ShiftDialog({ keyword: given = "", onClose, onDone }: Props & { 
     const answer = busy ? undefined : preview.data;
     return (
         <ActionDialog<Shift>
-            title={text("shift_title")}
-            act={text("shift_act")}
+            title={flowStop("shift_title")}
+            act={flowStop("shift_act")}
             reason="required"
             disabled={!answer}
             request={(reason) => change("POST", "/v1/flows/shift", {}, body(reason, false))}
             onDone={(shift) => onDone({ words: "", confirmed: true, shift })}
             onClose={onClose}
         >
-            <p>{text("shift_effect")}</p>
+            <p>{flowStop("shift_effect")}</p>
             <Field label={text("keyword")} hint={text("keyword_hint")}>
                 {(id) => <input id={id} value={flow} required onInput={(event) => setFlow(event.currentTarget.value)} />}
             </Field>
-            <DurationField label={text("shift_by")} hint={text("shift_by_hint")} value={by} required onInput={setBy} />
+            <DurationField label={flowStop("shift_by")} hint={flowStop("shift_by_hint")} value={by} required onInput={setBy} />
             {(answer || failure || busy) && (
                 <section class="preview" aria-live="polite" aria-busy={busy}>
                     <h3>{text("preview")}</h3>
                     {busy && <p>{text("preview_busy")}</p>}
                     {failure && <PreviewFailure failure={failure} />}
-                    {answer && <p class="strong">{text(answer.more ? "preview_shift_more" : "preview_shift_alone", { n: answer.orders })}</p>}
+                    {answer && <p class="strong">{flowStop(answer.more ? "preview_shift_more" : "preview_shift_alone", { n: answer.orders })}</p>}
                 </section>
             )}
         </ActionDialog>
@@ -55,7 +56,7 @@ export function UndoByNumber({ onClose, onDone }: Props) {
     const [no, setNo] = useState("");
     return (
         <UndoDialog shift={Number(no)} onClose={onClose} onOutcome={onDone}>
-            <Field label={text("shift_undo_no")}>
+            <Field label={flowStop("shift_undo_no")}>
                 {(id) => <input id={id} inputMode="numeric" pattern="[0-9]+" value={no} required onInput={(event) => setNo(event.currentTarget.value)} />}
             </Field>
         </UndoDialog>

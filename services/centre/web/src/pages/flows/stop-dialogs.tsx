@@ -7,6 +7,7 @@ import { ActionDialog } from "../../parts/dialog";
 import { DurationField, Field } from "../../parts/field";
 import { PreviewFailure } from "../../parts/preview";
 import { flows as text } from "../../text/flows";
+import { flowStop } from "../../text/flow-stops";
 import type { Outcome } from "./outcome";
 
 type StopOutcome = Schemas["StopOutcome"];
@@ -24,7 +25,7 @@ export function StopDialog({ keyword: given = "", onClose, onDone }: Props & { k
     const preview = useAnswer<StopOutcome>(keyword ? change("POST", "/v1/flows/stop", {}, body(text("reason_probe"), true)) : null);
     return (
         <ActionDialog<StopOutcome>
-            title={text("stop_title")}
+            title={flowStop("stop_title")}
             act={text("stop_act")}
             danger
             reason="required"
@@ -41,7 +42,7 @@ export function StopDialog({ keyword: given = "", onClose, onDone }: Props & { k
                 <p>
                     <label class="check">
                         <input type="checkbox" checked={resume} onInput={(event) => setResume(event.currentTarget.checked)} />
-                        {text("resume_self")}
+                        {flowStop("resume_self")}
                     </label>
                 </p>
             )}
@@ -51,7 +52,7 @@ export function StopDialog({ keyword: given = "", onClose, onDone }: Props & { k
 }
 
 function stopped(answer: StopOutcome): Outcome {
-    const words = text("outcome_stopped", { stop: answer.stops.join(", "), n: answer.flows.length });
+    const words = flowStop("outcome_stopped", { stop: answer.stops.join(", "), n: answer.flows.length });
     return { words, confirmed: answer.confirmed, shift: answer.shift };
 }
 
@@ -59,14 +60,14 @@ export function ResumeDialog({ stop, keyword, onClose, onDone }: Props & { stop:
     const preview = useAnswer<StopOutcome>(change("POST", "/v1/flows/resume", {}, { stop, reason: text("reason_probe"), dryRun: true }));
     return (
         <ActionDialog<StopOutcome>
-            title={text("resume_title", { stop, keyword })}
-            act={text("resume")}
+            title={flowStop("resume_title", { stop, keyword })}
+            act={flowStop("resume")}
             reason="required"
             request={(reason) => change("POST", "/v1/flows/resume", {}, { stop, reason })}
-            onDone={(answer) => onDone({ words: text("outcome_resumed", { n: answer.flows.length }), confirmed: answer.confirmed })}
+            onDone={(answer) => onDone({ words: flowStop("outcome_resumed", { n: answer.flows.length }), confirmed: answer.confirmed })}
             onClose={onClose}
         >
-            <p>{text("resume_effect")}</p>
+            <p>{flowStop("resume_effect")}</p>
             <Hit preview={preview} />
         </ActionDialog>
     );
@@ -83,18 +84,18 @@ function Hit({ preview, later }: { preview: Answered<StopOutcome>; later?: boole
             {busy && <p>{text("preview_busy")}</p>}
             {failure && <PreviewFailure failure={failure} />}
             {answer && <HitFlows names={answer.flows} more={answer.moreFlows} later={later} />}
-            {answer && answer.flows.length > 0 && <p>{text("hit_ready", { n: answer.ready ?? 0 })}</p>}
-            {answer?.shift && <p>{text(answer.shift.more ? "preview_shift_more" : "preview_shift", { n: answer.shift.orders })}</p>}
+            {answer && answer.flows.length > 0 && <p>{flowStop("hit_ready", { n: answer.ready ?? 0 })}</p>}
+            {answer?.shift && <p>{flowStop(answer.shift.more ? "preview_shift_more" : "preview_shift", { n: answer.shift.orders })}</p>}
         </section>
     );
 }
 
 /** Names of flows that are hit. */
 export function HitFlows({ names, more, later }: { names: readonly string[]; more?: boolean | undefined; later?: boolean | undefined }) {
-    if (names.length === 0 && later) return <p>{text("hit_none")}</p>;
+    if (names.length === 0 && later) return <p>{flowStop("hit_none")}</p>;
     return (
         <>
-            <p class="strong">{text("hit", { n: names.length })}</p>
+            <p class="strong">{flowStop("hit", { n: names.length })}</p>
             <div class="scrolling" role="region" aria-label={text("flows")} tabIndex={0}>
                 <ul>
                     {names.map((name) => (
@@ -104,7 +105,7 @@ export function HitFlows({ names, more, later }: { names: readonly string[]; mor
                     ))}
                 </ul>
             </div>
-            {more && <p>{text("hit_more")}</p>}
+            {more && <p>{flowStop("hit_more")}</p>}
         </>
     );
 }

@@ -15,6 +15,7 @@ import { Pager, Table, type Column } from "../../parts/table";
 import { whoOf } from "../../parts/who";
 import { common } from "../../text/common";
 import { flows as text } from "../../text/flows";
+import { flowStop } from "../../text/flow-stops";
 import type { Outcome } from "./outcome";
 import { ResumeDialog } from "./stop-dialogs";
 
@@ -25,11 +26,11 @@ export function StopList({ stops, onDone }: { stops: Shown<Schemas["PageOfStopVi
     const tools = (
         <label class="check">
             <input type="checkbox" checked={ended} onInput={() => setQuery({ ended: ended ? undefined : true, cursor: undefined })} />
-            {text("stop_ended")}
+            {flowStop("stop_ended")}
         </label>
     );
     return (
-        <Panel title={text("stops")} tools={tools} resource={stops} empty={(data) => data.items.length === 0} emptyText={text("stop_none")}>
+        <Panel title={text("stops")} tools={tools} resource={stops} empty={(data) => data.items.length === 0} emptyText={flowStop("stop_none")}>
             {(data) => (
                 <>
                     <StopTable stops={data.items} onDone={onDone} />
@@ -44,7 +45,7 @@ export function StopTable({ stops, onDone }: { stops: readonly Stop[]; onDone: (
     const [lifting, setLifting] = useState<Stop>();
     return (
         <>
-            <Table caption={text("caption_stops")} columns={columns(setLifting)} rows={stops} keyOf={(stop) => stop.stop} />
+            <Table caption={flowStop("caption_stops")} columns={columns(setLifting)} rows={stops} keyOf={(stop) => stop.stop} />
             {lifting && (
                 <ResumeDialog
                     stop={lifting.stop}
@@ -62,20 +63,20 @@ export function StopTable({ stops, onDone }: { stops: readonly Stop[]; onDone: (
 
 function columns(lift: (stop: Stop) => void): Column<Stop>[] {
     return [
-        { key: "stop", name: text("stop_no"), head: true, cell: (stop) => stop.stop },
+        { key: "stop", name: flowStop("stop_no"), head: true, cell: (stop) => stop.stop },
         { key: "keyword", name: text("keyword"), cell: (stop) => <a href={toWith("flows", { contains: stop.keyword })}>{stop.keyword}</a> },
         { key: "state", name: text("state"), cell: state },
-        { key: "from", name: text("stop_from"), cell: (stop) => <Time at={stop.from} /> },
-        { key: "until", name: text("stop_until"), cell: (stop) => (stop.until ? <Time at={stop.until} /> : text("never_ends")) },
-        { key: "by", name: text("stop_by"), cell: (stop) => whoOf(stop.by) ?? common("none") },
+        { key: "from", name: flowStop("stop_from"), cell: (stop) => <Time at={stop.from} /> },
+        { key: "until", name: flowStop("stop_until"), cell: (stop) => (stop.until ? <Time at={stop.until} /> : text("never_ends")) },
+        { key: "by", name: flowStop("stop_by"), cell: (stop) => whoOf(stop.by) ?? common("none") },
         { key: "reason", name: common("reason"), cell: (stop) => <div class="cell-wide">{<Lines first={stop.reason} second={lifted(stop)} />}</div> },
         {
             key: "act",
-            name: text("resume"),
+            name: flowStop("resume"),
             cell: (stop) =>
                 stop.holds && (
-                    <Button small needs="operator" label={`${text("resume")}: ${text("resume_title", { stop: stop.stop, keyword: stop.keyword })}`} onClick={() => lift(stop)}>
-                        {text("resume")}
+                    <Button small needs="operator" label={`${flowStop("resume")}: ${flowStop("resume_title", { stop: stop.stop, keyword: stop.keyword })}`} onClick={() => lift(stop)}>
+                        {flowStop("resume")}
                     </Button>
                 ),
         },
@@ -83,12 +84,12 @@ function columns(lift: (stop: Stop) => void): Column<Stop>[] {
 }
 
 function state(stop: Stop) {
-    if (stop.liftedAt) return <Badge word={text("stop_lifted")} tone="plain" />;
-    return stop.holds ? <Badge word={text("stop_holds")} tone="bad" /> : <Badge word={text("stop_over")} tone="plain" />;
+    if (stop.liftedAt) return <Badge word={flowStop("stop_lifted")} tone="plain" />;
+    return stop.holds ? <Badge word={flowStop("stop_holds")} tone="bad" /> : <Badge word={flowStop("stop_over")} tone="plain" />;
 }
 
 function lifted(stop: Stop) {
     if (!stop.liftedAt) return undefined;
-    const words = text("stop_lifted_by", { by: whoOf(stop.liftedBy) ?? common("none"), time: shortTime(stop.liftedAt, now.value) });
+    const words = flowStop("stop_lifted_by", { by: whoOf(stop.liftedBy) ?? common("none"), time: shortTime(stop.liftedAt, now.value) });
     return stop.liftReason ? `${words}: ${stop.liftReason}` : words;
 }

@@ -6,6 +6,7 @@ import { to, toWith } from "../../app/router";
 import { Button } from "../../parts/button";
 import { ActionDialog } from "../../parts/dialog";
 import { order as text } from "../../text/order";
+import { orderAction } from "../../text/order-actions";
 import { CallDialog } from "./call-dialog";
 import { permitted, type Action, type Order } from "./permitted";
 import { Preview } from "./preview";
@@ -31,7 +32,7 @@ export function Actions({ order, refresh }: { order: Order; refresh: () => void 
         <>
             {permitted(order).map((action) => (
                 <Button key={action} kind={action === "restart" ? "primary" : "plain"} needs={action === "repair" ? "admin" : "operator"} onClick={() => setOpen(action)}>
-                    {text(`act_${action}`)}
+                    {orderAction(`act_${action}`)}
                 </Button>
             ))}
             {order.status === "wait" && (
@@ -40,7 +41,7 @@ export function Actions({ order, refresh }: { order: Order; refresh: () => void 
                 </a>
             )}
             <a class="button" href={toWith("orders/new", { clone: order.id })}>
-                {text("act_clone")}
+                {orderAction("act_clone")}
             </a>
             {open && <OneDialog action={open} order={order} onDone={done} onClose={close} />}
         </>
@@ -69,14 +70,14 @@ function SimpleDialog({ action, order, onDone, onClose }: DialogProps & { action
     const tried = action === "cancel" || action === "interrupt" || action === "kill";
     return (
         <ActionDialog
-            title={`${text(`act_${action}`)}: ${order.id}`}
-            act={text(`act_${action}`)}
+            title={`${orderAction(`act_${action}`)}: ${order.id}`}
+            act={orderAction(`act_${action}`)}
             danger={DANGEROUS.includes(action)}
             request={asked}
             onDone={onDone}
             onClose={onClose}
         >
-            <p class={DANGEROUS.includes(action) ? "note bad" : "note plain"}>{text(`warn_${action}`)}</p>
+            <p class={DANGEROUS.includes(action) ? "note bad" : "note plain"}>{orderAction(`warn_${action}`)}</p>
             <Preview request={tried ? asked("") : undefined} />
         </ActionDialog>
     );

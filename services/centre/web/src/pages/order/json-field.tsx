@@ -1,12 +1,12 @@
 import { Field } from "../../parts/field";
-import { order as text } from "../../text/order";
+import { orderAction } from "../../text/order-actions";
 import { parsedText, type Parsed } from "./json-text";
 
 /** What was typed as JSON, with its fault in words. */
 export function parsedJson(typed: string, object = false): Parsed {
     const { value, error } = parsedText(typed, object);
     if (error === undefined) return { value };
-    return { error: error === "object" ? text("wrong_object") : text("wrong_json", { reason: error }) };
+    return { error: error === "object" ? orderAction("wrong_object") : orderAction("wrong_json", { reason: error }) };
 }
 
 interface Props {

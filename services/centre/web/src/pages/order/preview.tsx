@@ -3,7 +3,7 @@
 import { useAnswer } from "../../api/answer";
 import type { ApiRequest, Schemas } from "../../api/client";
 import { Badge } from "../../parts/badge";
-import { order as text } from "../../text/order";
+import { orderAction } from "../../text/order-actions";
 
 /** Status that would follow a request; the request is sent as a dry run. Nothing is asked while there is none. */
 export function Preview({ request }: { request: ApiRequest | undefined }) {
@@ -11,11 +11,11 @@ export function Preview({ request }: { request: ApiRequest | undefined }) {
     if (!request) return null;
     return (
         <div class={failure && !busy ? "dry-run bad" : "dry-run"} role="status">
-            {busy && <span class="faint">{text("preview_busy")}</span>}
-            {!busy && failure && text("preview_bad", { reason: failure.message })}
+            {busy && <span class="faint">{orderAction("preview_busy")}</span>}
+            {!busy && failure && orderAction("preview_bad", { reason: failure.message })}
             {!busy && data && (
                 <>
-                    {text("preview")} <Badge word={data.status} /> {data.note}
+                    {orderAction("preview")} <Badge word={data.status} /> {data.note}
                 </>
             )}
         </div>

@@ -4,7 +4,7 @@ import { useId, useState } from "preact/hooks";
 import { change } from "../../api/client";
 import { ActionDialog } from "../../parts/dialog";
 import { Field } from "../../parts/field";
-import { order as text } from "../../text/order";
+import { orderAction } from "../../text/order-actions";
 import type { DialogProps } from "./actions";
 import { JsonField, parsedJson } from "./json-field";
 import { visited } from "./path";
@@ -40,7 +40,7 @@ function StateField({ label, hint, value, order, more = [], required, onChange }
 
 function VersionField({ value, present, onChange }: { value: string; present: number; onChange: (version: string) => void }) {
     return (
-        <Field label={text("opt_version")} hint={text("opt_version_hint", { n: String(present) })}>
+        <Field label={orderAction("opt_version")} hint={orderAction("opt_version_hint", { n: String(present) })}>
             {(id) => <input id={id} type="number" min={1} step={1} value={value} onInput={(event) => onChange(event.currentTarget.value)} />}
         </Field>
     );
@@ -66,18 +66,18 @@ export function RestartDialog({ order, onDone, onClose }: DialogProps) {
     const box = useId();
     const keepBox = useId();
     return (
-        <ActionDialog title={`${text("act_restart")}: ${order.id}`} act={text("act_restart")} disabled={parsed.error !== undefined} request={asked} onDone={onDone} onClose={onClose}>
-            <p class="note plain">{text("warn_restart")}</p>
-            <StateField label={text("opt_from")} hint={text("opt_from_hint")} value={from} order={order} more={["initial"]} onChange={setFrom} />
+        <ActionDialog title={`${orderAction("act_restart")}: ${order.id}`} act={orderAction("act_restart")} disabled={parsed.error !== undefined} request={asked} onDone={onDone} onClose={onClose}>
+            <p class="note plain">{orderAction("warn_restart")}</p>
+            <StateField label={orderAction("opt_from")} hint={orderAction("opt_from_hint")} value={from} order={order} more={["initial"]} onChange={setFrom} />
             <VersionField value={version} present={order.scenarioVersion} onChange={setVersion} />
-            <JsonField label={text("opt_params")} hint={text("opt_params_hint")} text={params} object onChange={setParams} />
+            <JsonField label={orderAction("opt_params")} hint={orderAction("opt_params_hint")} text={params} object onChange={setParams} />
             <div class="check-field">
                 <input id={box} type="checkbox" checked={ignore} onChange={(event) => setIgnore(event.currentTarget.checked)} />
-                <label for={box}>{text("opt_ignore")}</label>
+                <label for={box}>{orderAction("opt_ignore")}</label>
             </div>
             <div class="check-field">
                 <input id={keepBox} type="checkbox" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
-                <label for={keepBox}>{text("opt_keep")}</label>
+                <label for={keepBox}>{orderAction("opt_keep")}</label>
             </div>
             <Preview request={parsed.error === undefined ? asked("") : undefined} />
         </ActionDialog>
@@ -104,17 +104,17 @@ export function RepairDialog({ order, onDone, onClose }: DialogProps) {
         });
     const ready = parsed.error === undefined && (alone || state.trim() !== "");
     return (
-        <ActionDialog title={`${text("act_repair")}: ${order.id}`} act={text("act_repair")} danger reason="required" disabled={!ready} request={asked} onDone={onDone} onClose={onClose}>
-            <p class={alone ? "note plain" : "note bad"}>{text(alone ? "warn_repair_alone" : "warn_repair")}</p>
+        <ActionDialog title={`${orderAction("act_repair")}: ${order.id}`} act={orderAction("act_repair")} danger reason="required" disabled={!ready} request={asked} onDone={onDone} onClose={onClose}>
+            <p class={alone ? "note plain" : "note bad"}>{orderAction(alone ? "warn_repair_alone" : "warn_repair")}</p>
             {failed && (
                 <div class="check-field">
                     <input id={box} type="checkbox" checked={alone} onChange={(event) => setAlone(event.currentTarget.checked)} />
-                    <label for={box}>{text("opt_alone", { place: placeOf(failed) })}</label>
+                    <label for={box}>{orderAction("opt_alone", { place: placeOf(failed) })}</label>
                 </div>
             )}
-            {!alone && <StateField label={text("opt_state")} value={state} order={order} required onChange={setState} />}
+            {!alone && <StateField label={orderAction("opt_state")} value={state} order={order} required onChange={setState} />}
             <VersionField value={version} present={order.scenarioVersion} onChange={setVersion} />
-            <JsonField label={text("opt_vars")} hint={text("opt_vars_hint")} text={vars} object onChange={setVars} />
+            <JsonField label={orderAction("opt_vars")} hint={orderAction("opt_vars_hint")} text={vars} object onChange={setVars} />
             <Preview request={ready ? asked(OF_TRIAL) : undefined} />
         </ActionDialog>
     );

@@ -5,6 +5,7 @@ import { change } from "../../api/client";
 import { ActionDialog } from "../../parts/dialog";
 import { Field, Select } from "../../parts/field";
 import { order as text } from "../../text/order";
+import { orderAction } from "../../text/order-actions";
 import type { DialogProps } from "./actions";
 import { JsonField, parsedJson } from "./json-field";
 
@@ -26,18 +27,18 @@ export function UpdateDialog({ order, onDone, onClose }: DialogProps) {
     const ready = parsed.error === undefined && isTime && Object.keys(body).length > 0;
     return (
         <ActionDialog
-            title={`${text("act_update")}: ${order.id}`}
-            act={text("act_update")}
+            title={`${orderAction("act_update")}: ${order.id}`}
+            act={orderAction("act_update")}
             disabled={!ready}
             request={(reason) => change("PATCH", "/v1/orders/{id}", { id: order.id }, { ...body, reason: reason || undefined })}
             onDone={onDone}
             onClose={onClose}
         >
-            <p class="note plain">{text("warn_update")}</p>
-            <Field label={text("start_at")} hint={text("opt_start_hint")} error={isTime ? undefined : text("wrong_time")}>
+            <p class="note plain">{orderAction("warn_update")}</p>
+            <Field label={text("start_at")} hint={orderAction("opt_start_hint")} error={isTime ? undefined : orderAction("wrong_time")}>
                 {(id) => <input id={id} value={startAt} autocomplete="off" spellcheck={false} onInput={(event) => setStartAt(event.currentTarget.value.trim())} />}
             </Field>
-            <JsonField label={text("opt_params")} hint={text("opt_params_hint")} text={params} object onChange={setParams} />
+            <JsonField label={orderAction("opt_params")} hint={orderAction("opt_params_hint")} text={params} object onChange={setParams} />
             <div class="check-field">
                 <Select label={text("priority")} value={priority} options={PRIORITIES.map((value) => ({ value, text: value }))} onChange={setPriority} />
             </div>

@@ -121,7 +121,7 @@ GRANT SELECT, INSERT (role, name, reason, made_by), DELETE ON node_marks TO pagu
 GRANT SELECT, INSERT (name, role, address, version, concurrency, status, transport), UPDATE (status, ended_at) ON nodes TO pagurus_intake;
 GRANT SELECT (operation, order_no, outcome, reason, aftermath) ON operation_orders TO pagurus_intake;
 GRANT SELECT ON operation_reasons TO pagurus_intake;
-GRANT SELECT, INSERT (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection, tenants), UPDATE (key, shift, state, because, selection, ended_at) ON operations TO pagurus_intake;
+GRANT SELECT, INSERT (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, state, selection, tenants, asked), UPDATE (key, shift, state, because, selection, ended_at) ON operations TO pagurus_intake;
 GRANT SELECT, INSERT ON order_labels TO pagurus_intake;
 GRANT SELECT, INSERT (id, digest, scenario, mode, queue, priority, flow, transaction_id, notify, trace, start_at, start_deadline, start_period, created_at, status, awaited, answers, promise_at, labels), UPDATE (scenario, priority, notify, start_at, start_deadline, status, scenario_status, step, entry_point, life, attempt, events, visited, distance, started_at, finished_at, updated_at, result, message, error_class, error_message, awaited, error_system, stages, retries, error_state) ON orders TO pagurus_intake;
 GRANT SELECT ON SEQUENCE orders_no_seq TO pagurus_intake;

@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V15__keyed_shifts.sql, V16__notify_groups.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest a6b2e798e59f06a1)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V15__keyed_shifts.sql, V16__notify_groups.sql, V17__keyed_operations.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest b55645c36ac11baa)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -531,6 +531,7 @@ CREATE TABLE operations (
     acted_at timestamp with time zone,
     ended_at timestamp with time zone,
     tenants text[],
+    asked text,
     CONSTRAINT operations_rate_check CHECK ((rate > (0)::double precision)),
     CONSTRAINT operations_state_check CHECK ((state = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'aborted'::text]))),
     CONSTRAINT operations_urgency_check CHECK ((urgency = ANY (ARRAY['high'::text, 'normal'::text, 'low'::text])))

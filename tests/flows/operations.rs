@@ -1,6 +1,7 @@
 //! Bulk operations (REC-12), and the audit of what operators do (ORD-24).
 
 mod held_back;
+mod keys;
 
 use std::time::Duration;
 
@@ -218,7 +219,7 @@ async fn rec_12_an_operation_that_follows_takes_what_comes_to_match_and_a_key_ma
     let no = first["operation"]["no"].as_i64().unwrap();
     assert_eq!(post("k-1", &asked).await.1["operation"]["no"], no);
     let other = json!({"action": "kill", "search": {"status": "wait"}, "reason": "r"});
-    assert_eq!(post("k-1", &other).await.0, 409);
+    assert_eq!(post("k-1", &other).await.0, 422);
     engine.reach("o-1", "canceled").await;
     engine.accepted(json!({"id": "late", "scenario": "pay"})).await;
     engine.reach("late", "canceled").await;

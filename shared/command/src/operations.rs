@@ -76,6 +76,7 @@ impl Commands {
         let made_by = by.to_value().to_string();
         let new = NewOperation {
             key: &key.name,
+            digest: &key.digest,
             action: &asked.action,
             fields: &fields,
             search: &search,
@@ -95,9 +96,8 @@ impl Commands {
                 break made?;
             }
         };
-        if made.asked != [asked.action.as_str(), &fields, &search] {
-            let message = "the key of this request was used for another operation";
-            return Err(Problem::new(Type::Conflict, message));
+        if made.digest.is_some_and(|digest| digest != key.digest) {
+            return Err(key.misused(""));
         }
         self.note("operation", by.door, 1);
         Ok((OperationOutcome::default(), Some(made.no)))

@@ -175,19 +175,27 @@ impl<T: DeserializeOwned> FromRequest<Intake> for Sent<T> {
 
     async fn from_request(request: Request, intake: &Intake) -> HttpResult<Self> {
         let value = read_json_if_any(intake, request.into_body()).await?;
-        if !value.is_object() {
-            // The reader of a struct would take a list for its fields in their order.
-            return Err(Problem::new(Type::Invalid, "the body must be a JSON object").into());
-        }
-        serde_path_to_error::deserialize(&*value).map(Self).map_err(|error| {
-            let pointer = error.path().iter().fold(String::new(), |pointer, part| match part {
-                Segment::Seq { index } => format!("{pointer}/{index}"),
-                Segment::Map { key } => pointer_to(&pointer, key),
-                _ => pointer,
-            });
-            field_problem(&pointer, &error.inner().to_string()).into()
-        })
+        Ok(Self(typed(&value)?))
     }
+}
+
+/// Reads a JSON object as a type.
+///
+/// # Errors
+/// The problem of the first field that is wrong.
+pub(super) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, Problem> {
+    if !value.is_object() {
+        // The reader of a struct would take a list for its fields in their order.
+        return Err(Problem::new(Type::Invalid, "the body must be a JSON object"));
+    }
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let pointer = error.path().iter().fold(String::new(), |pointer, part| match part {
+            Segment::Seq { index } => format!("{pointer}/{index}"),
+            Segment::Map { key } => pointer_to(&pointer, key),
+            _ => pointer,
+        });
+        field_problem(&pointer, &error.inner().to_string())
+    })
 }
 
 /// Returns the problem of a field. One that is missing is named by its own place, as that of an order is.

@@ -14,10 +14,9 @@ use pagurus_wire::operations::{
 };
 use pagurus_wire::order::Page;
 use pagurus_wire::problem::{Problem, Type};
-use serde::Deserialize as _;
 
 use super::HttpResult;
-use super::body::{Sent, read_json};
+use super::body::{Sent, read_json, typed};
 use super::caller::{Caller, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::idempotency::key_of;
@@ -57,8 +56,7 @@ async fn create(
 ) -> HttpResult<Response<Body>> {
     let body = read_json(&intake, body).await?;
     let key = RequestKey::read(key_of(&headers)?, &body)?;
-    let asked = OperationRequest::deserialize(&*body);
-    let asked = asked.map_err(|error| Problem::new(Type::Invalid, error.to_string()))?;
+    let asked: OperationRequest = typed(&body)?;
     may_do(&identity, &asked.action)?;
     let (outcome, made) = intake.commands.operate(&asked, &by, &identity.scope, key.as_ref()).await?;
     let Some(no) = made else { return Ok(Json(outcome).into_response()) };

@@ -29,9 +29,10 @@ macro_rules! operation {
 
 statements! {
     CREATE = "
-        INSERT INTO operations (key, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, tenants, state, selection)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'running', '')
-        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, action, fields, search";
+        INSERT INTO operations (key, asked, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, tenants, state,
+                                selection)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'running', '')
+        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked";
     FIND = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1");
     LOCK = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1 FOR UPDATE");
     LIST = concat!("
@@ -76,6 +77,8 @@ statements! {
 pub struct NewOperation<'a> {
     /// Key of the request, by which a repeat is known.
     pub key: &'a str,
+    /// Digest of what is asked under the key.
+    pub digest: &'a str,
     /// Word of the action.
     pub action: &'a str,
     /// Fields of the action, as JSON.
@@ -222,14 +225,15 @@ pub struct CreatedOperation {
     pub no: i64,
     /// False where the same request had made it before.
     pub is_new: bool,
-    /// Action, fields and search that the key was used for.
-    pub asked: [String; 3],
+    /// Digest of what was asked under the key; none for an operation of a former version.
+    pub digest: Option<String>,
 }
 
 /// Makes an operation, or finds the one that a request of the same key has made.
 pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperation> {
     let NewOperation {
         key,
+        digest,
         action,
         fields,
         search,
@@ -247,14 +251,24 @@ pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperat
     let row = tx
         .query_one(
             &statement,
-            &[key, action, fields, search, again, reason, by, &urgency, rate, ramp, follow_until, tenants],
+            &[
+                key,
+                digest,
+                action,
+                fields,
+                search,
+                again,
+                reason,
+                by,
+                &urgency,
+                rate,
+                ramp,
+                follow_until,
+                tenants,
+            ],
         )
         .await?;
-    Ok(CreatedOperation {
-        no: row.get("no"),
-        is_new: row.get("is_new"),
-        asked: [row.get("action"), row.get("fields"), row.get("search")],
-    })
+    Ok(CreatedOperation { no: row.get("no"), is_new: row.get("is_new"), digest: row.get("asked") })
 }
 
 /// An operation by its number.

@@ -49,6 +49,7 @@ mod operations;
 mod ord;
 mod outside;
 mod packages;
+mod paths;
 mod random;
 mod rec;
 mod receivers;

@@ -109,9 +109,7 @@ pub(crate) fn router(intake: Intake) -> Router {
             let page = guide::without_slash(&request).or_else(|| centre::page_for(&request));
             page.unwrap_or_else(|| ProblemResponse(nothing_at(request.uri().path(), &paths)).into_response())
         })
-        .method_not_allowed_fallback(|| async {
-            ProblemResponse(Problem::new(Type::MethodNotAllowed, "this path does not know the method"))
-        })
+        .method_not_allowed_fallback(|| async { ProblemResponse(Problem::method_not_allowed()) })
         .with_state(intake.clone())
         .layer(Extension(Arc::new(Description::of(&document))))
         .layer(Extension(Arc::new(Payloads::of(&document))))

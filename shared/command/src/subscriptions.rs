@@ -39,7 +39,7 @@ impl Commands {
         by: &Principal,
     ) -> Result<bool, Problem> {
         checked_name(name).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
-        let is_dry = body.get("dryRun").and_then(Value::as_bool).unwrap_or_default();
+        let is_dry = body["dryRun"] == true;
         let put = async {
             let mut client = self.host.store.operations().await?;
             let tx = client.transaction().await?;

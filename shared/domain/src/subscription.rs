@@ -95,6 +95,9 @@ impl SubscriptionRule {
             let known = KEYS.join(", ");
             reader.fault(&pointer_to("", key), format!("is not known here; there are: {known}"));
         }
+        if map.get("dryRun").is_some_and(|flag| !flag.is_boolean() && !flag.is_null()) {
+            reader.fault("/dryRun", "must be true or false");
+        }
         let url = reader.url(stored);
         let format = reader.text("format").map(|word| word.parse::<NotifyFormat>());
         let format = format.transpose().unwrap_or_else(|unknown| {

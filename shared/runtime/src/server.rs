@@ -74,7 +74,11 @@ impl HttpServer {
         let address = listener.local_addr()?;
         let api: Arc<ArcSwapOption<Api>> = Arc::default();
         let (role, transport, hung) = (probes.role, settings.intake.transport, api.clone());
-        let all = probes.clone().router().fallback(move |request: Request<Body>| {
+        let of_probes = || {
+            let router = probes.clone().router();
+            router.method_not_allowed_fallback(async || answer_of(&Problem::method_not_allowed()))
+        };
+        let all = of_probes().fallback(move |request: Request<Body>| {
             let api = hung.load_full();
             async move {
                 match api {
@@ -83,8 +87,7 @@ impl HttpServer {
                 }
             }
         });
-        let only_probes = probes
-            .router()
+        let only_probes = of_probes()
             .fallback(async |Extension(full): Extension<PlaceShortage>| answer_of(&without_place(full)));
         let common = |router: Router| {
             router.layer(from_fn(to_one_host)).layer(map_response(harden)).layer(from_fn(with_request_id))

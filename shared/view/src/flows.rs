@@ -113,14 +113,17 @@ impl Views {
             Ok::<_, Error>((flows::systems(&client, after, limit as i64).await?, decided))
         };
         let (systems, decided) = read.await.map_err(self.failed("systems"))?;
-        let full = systems.len() == limit;
-        let next = if full { systems.last().map(|system| system.record.system.clone()) } else { None };
+        let is_full = systems.len() == limit;
         let view = |system| self.of_own_flows(system_view(system, &decided));
         let mut items: Vec<SystemView> = systems.into_iter().map(view).collect();
-        // An order about a system that nothing has called yet is shown, too.
-        if after.is_empty() && !full {
-            items.extend(unseen(&decided, &items));
-        }
+        // An order about a system that nothing has called yet is shown, too, at its place by name.
+        let last = items.last().map(|one| one.record.system.clone()).filter(|_| is_full);
+        let is_here = |name: &str| name > after && last.as_deref().is_none_or(|last| name < last);
+        items.extend(unseen(&decided, &items).into_iter().filter(|one| is_here(&one.record.system)));
+        items.sort_by(|one, other| one.record.system.cmp(&other.record.system));
+        let goes_on = is_full || items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| goes_on).map(|last| last.record.system.clone());
         Ok(Page { items, next })
     }
 

@@ -118,12 +118,6 @@ impl OrdersQuery {
         let (selection, own) =
             OrderSelection::read(pairs, &["limit", "cursor", "by", "examine"], Timestamp::now())?;
         let cursor = own("cursor").map(str::to_owned);
-        if selection.saved.is_none()
-            && let Some(cursor) = &cursor
-            && !SearchWalk::is_cursor(&selection.search, cursor)
-        {
-            return Err(strange_cursor());
-        }
         let by = own("by").map_or(Ok(Vec::new()), keys)?;
         let examine = examine(own("examine"), MOST_COUNTED)?;
         Ok(Self { selection, limit: limit(own("limit"), USUAL_LIMIT, MAX_LIMIT)?, cursor, by, examine })
@@ -146,6 +140,9 @@ impl Views {
             return Err(invalid("/by", "counts stand at /v1/counts"));
         }
         let search = self.searched(&query.selection).await?;
+        if query.cursor.as_deref().is_some_and(|cursor| !SearchWalk::is_cursor(&search, cursor)) {
+            return Err(strange_cursor());
+        }
         let _turn = self.turn().await?;
         let found = async {
             let client = self.host.store.api().await?;

@@ -308,6 +308,7 @@ pub struct MigrationBody {
 
 /// A scenario and its tests, as texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TrialBody {
     /// Text of the scenario.
     pub scenario: String,
@@ -332,6 +333,7 @@ pub struct CompletionBody {
 
 /// A reason, for the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ReasonBody {
     /// Reason in words.
     #[schemars(length(min = 1))]

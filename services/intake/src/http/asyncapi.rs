@@ -32,6 +32,8 @@ struct MessageSpec {
 
 /// Content of a CloudEvent in structured mode.
 const EVENT: &str = "application/cloudevents+json";
+/// Content of a group of them.
+const EVENTS: &str = "application/cloudevents-batch+json";
 
 /// W3C trace context, which every message may carry.
 const TRACE: [&str; 2] = ["traceparent", "tracestate"];
@@ -275,7 +277,11 @@ fn messages(specs: &[MessageSpec]) -> Value {
         let message = json!({
             "name": one.name,
             "summary": one.summary,
-            "contentType": if one.name == "event" { EVENT } else { "application/json" },
+            "contentType": match one.name {
+                "event" => EVENT,
+                "eventGroup" => EVENTS,
+                _ => "application/json",
+            },
             "headers": headers(one.headers),
             "correlationId": {"location": "$message.header#/correlation_id"},
             "payload": one.payload,

@@ -17,7 +17,7 @@ use super::HttpResult;
 use super::caller::ScopedViews;
 use super::document::{Table, client, viewer};
 use super::pages::Part;
-use super::query::{Nothing, Path, Query};
+use super::query::{NoQuery, Path, Query};
 
 pub(super) fn routes(table: Table) -> Table {
     table
@@ -58,8 +58,6 @@ pub(super) fn routes(table: Table) -> Table {
             viewer("Orders that it waits for, and that wait for it."),
         )
 }
-
-type NoQuery = Query<Nothing>;
 
 /// `GET /v1/orders/{id}`
 async fn order(ScopedViews(views): ScopedViews, Path(id): Path<String>) -> HttpResult<Json<OrderView>> {

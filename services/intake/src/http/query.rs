@@ -30,6 +30,9 @@ pub(super) struct Pairs<T>(pub(super) Vec<(String, String)>, pub(super) PhantomD
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub(super) struct Nothing {}
 
+/// No query.
+pub(super) type NoQuery = Query<Nothing>;
+
 /// Values of the path of a request.
 pub(super) struct Path<T>(pub(super) T);
 

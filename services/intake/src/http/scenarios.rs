@@ -9,6 +9,8 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
+use axum::routing::{get, put};
+use pagurus_domain::access::AccessRole;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::trouble::store_problem;
@@ -31,7 +33,7 @@ use super::body;
 use super::caller::{Caller, ScopedViews};
 use super::document::{Table, admin, viewer};
 use super::preconditions::expected;
-use super::query::{Path, Query};
+use super::query::{NoQuery, Path, Query};
 use crate::Intake;
 
 /// Media type of pictures.
@@ -39,7 +41,35 @@ const SVG: &str = "image/svg+xml";
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
+/// Paths of other requests that a scenario with the name of their last word has, too.
+const ALSO_NAMES: [&str; 5] = [
+    "/v1/scenarios/check",
+    "/v1/scenarios/complete",
+    "/v1/scenarios/graph",
+    "/v1/scenarios/migration",
+    "/v1/scenarios/test",
+];
+
 pub(super) fn routes(table: Table) -> Table {
+    ALSO_NAMES.into_iter().fold(named(table), also_named)
+}
+
+/// Adds a scenario with the name that a path ends with.
+fn also_named(table: Table, path: &'static str) -> Table {
+    let name = move || Path(path.rsplit('/').next().unwrap_or_default().to_owned());
+    let write = move |intake, views, by, headers, _: NoQuery, body: Body| {
+        apply(intake, views, name(), by, headers, body)
+    };
+    let show = move |views, query: Query<VersionQuery>| scenario(views, name(), query);
+    table.also(path, "/v1/scenarios/{name}", AccessRole::Admin, put(write)).also(
+        path,
+        "/v1/scenarios/{name}",
+        AccessRole::Viewer,
+        get(show),
+    )
+}
+
+fn named(table: Table) -> Table {
     const YAML: &str = "application/yaml";
     table
         .of("Scenarios", "The definitions that orders run, by name and version.")

@@ -11,7 +11,7 @@ use pagurus_wire::stats::StatsView;
 use super::HttpResult;
 use super::caller::ScopedViews;
 use super::document::{Table, viewer};
-use super::query::{Nothing, Query};
+use super::query::{NoQuery, Query};
 use crate::Intake;
 use crate::doctor::broker_facts;
 
@@ -44,7 +44,7 @@ pub(super) fn routes(table: Table) -> Table {
 async fn doctor(
     State(intake): State<Intake>,
     ScopedViews(views): ScopedViews,
-    _: Query<Nothing>,
+    _: NoQuery,
 ) -> HttpResult<Json<DoctorView>> {
     intake.refused.take_within(TAKING).await;
     Ok(Json(views.doctor(broker_facts(&intake.host)).await))

@@ -91,7 +91,7 @@ async fn put(
     let expected = expected(&headers)?;
     let asked = read_json(&intake, body).await?;
     let is_new = intake.commands.put_subscription(&name, &asked, &expected, &by).await?;
-    if asked.get("dryRun").and_then(serde_json::Value::as_bool).unwrap_or_default() {
+    if asked["dryRun"] == true {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let view = views.subscription(&name).await?;

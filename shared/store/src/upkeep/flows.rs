@@ -42,7 +42,7 @@ statements! {
     RECORDS_OF = "SELECT flow, record FROM flow_states WHERE flow = ANY($1::text[])";
     NAMES_WITH = "
         SELECT flow, (sum(ready) OVER ())::bigint AS ready FROM flow_states WHERE strpos(flow, $1) > 0 ORDER BY flow LIMIT $2";
-    SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 ORDER BY system LIMIT $2";
+    SYSTEMS_PAGE = "SELECT record, written_at FROM system_states WHERE system > $1 COLLATE \"C\" ORDER BY system COLLATE \"C\" LIMIT $2";
     SYSTEM = "SELECT record, written_at FROM system_states WHERE system = $1";
     READY_BEFORE = "
         SELECT count(*) AS before FROM (SELECT FROM ready WHERE order_no < $2 AND flow = $1 LIMIT $3) AS earlier";

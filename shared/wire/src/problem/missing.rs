@@ -8,6 +8,12 @@ const MAX_ID_BYTES: usize = 255;
 const MAX_NAME_BYTES: usize = 64;
 
 impl Problem {
+    /// The problem of a request by a method that its path does not have.
+    #[must_use]
+    pub fn method_not_allowed() -> Self {
+        Self::new(Type::MethodNotAllowed, "this path does not know the method")
+    }
+
     /// The problem of a request for an order that is not there.
     #[must_use]
     pub fn no_order(id: &str) -> Self {

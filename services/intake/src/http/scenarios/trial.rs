@@ -4,18 +4,17 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
 use pagurus_domain::document::Fault;
 use pagurus_runtime::aside;
 use pagurus_scenario::{Library, LibraryEntry, Scenario};
+use pagurus_wire::bodies::TrialBody;
 use pagurus_wire::problem::{Problem, Type};
 use pagurus_wire::scenarios::{CoverageView, CoveredPartsView, TriedView};
 use pagurus_workbench::trial::{self, Coverage, CoveredParts, TrialFile, TrialOutcome as Tried};
-use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::super::body::read_json;
+use super::super::body::Sent;
 use super::super::{HttpResult, ProblemResponse};
 use crate::Intake;
 use crate::http::caller::ScopedViews;
@@ -30,17 +29,11 @@ static TRIED: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(aside::place
 pub(in crate::http) async fn test(
     State(intake): State<Intake>,
     ScopedViews(views): ScopedViews,
-    body: Body,
+    Sent(TrialBody { scenario, tests, operations }): Sent<TrialBody>,
 ) -> HttpResult<Json<TriedView>> {
-    let asked = read_json(&intake, body).await?;
-    let text = |key: &str| match asked.get(key).and_then(Value::as_str) {
-        Some(text) => Ok(text.to_owned()),
-        None => Err(ProblemResponse(Problem::of_field(&format!("/{key}"), "must be the text of a file"))),
-    };
-    let (scenario, tests) = (text("scenario")?, text("tests")?);
-    let library = match asked.get("operations") {
+    let library = match operations {
         None => views.operations_of(&scenario).await?,
-        Some(texts) => given(texts)?,
+        Some(texts) => Library::of_files(texts.iter().filter_map(|text| LibraryEntry::of_text(text, None))),
     };
     let Ok(permit) = TRIED.try_acquire() else {
         return Err(ProblemResponse(Problem::new(Type::Busy, "other scenarios are being tested; try again")));
@@ -75,14 +68,6 @@ fn coverage_view(coverage: Coverage) -> CoverageView {
         error_branches: parts(error_branches),
         operations: parts(operations),
     }
-}
-
-/// The operations whose texts came with the request.
-fn given(texts: &Value) -> HttpResult<Library> {
-    let wrong = || ProblemResponse(Problem::of_field("/operations", "must be a list of texts of files"));
-    let texts = texts.as_array().ok_or_else(wrong)?.iter().map(|text| text.as_str().ok_or_else(wrong));
-    let texts = texts.collect::<HttpResult<Vec<&str>>>()?;
-    Ok(Library::of_files(texts.into_iter().filter_map(|text| LibraryEntry::of_text(text, None))))
 }
 
 fn try_all(intake: &Intake, scenario: &Arc<Scenario>, file: &TrialFile) -> Vec<Tried> {

@@ -163,7 +163,7 @@ impl Message {
     }
 }
 
-/// Headers as a JSON object. Bytes that are not text become `{"$bytes": "<hexadecimal>"}`.
+/// Headers as a JSON object. Bytes that are not text become `{"$bytes": "<hexadecimal>"}`, a time `{"$timestamp": <seconds>}`.
 #[must_use]
 pub fn headers_to_json(headers: &[(String, HeaderValue)]) -> Value {
     let object: Map<String, Value> =
@@ -181,7 +181,7 @@ fn value_to_json(value: &HeaderValue) -> Value {
         HeaderValue::Integer(number) => json!(number),
         HeaderValue::Float(number) => json!(number),
         HeaderValue::Boolean(boolean) => json!(boolean),
-        HeaderValue::Timestamp(seconds) => json!(seconds),
+        HeaderValue::Timestamp(seconds) => json!({ "$timestamp": seconds }),
         HeaderValue::List(values) => Value::Array(values.iter().map(value_to_json).collect()),
         HeaderValue::Table(entries) => headers_to_json(entries),
         HeaderValue::Null => Value::Null,

@@ -135,10 +135,19 @@ fn header(value: &Value) -> HeaderValue {
         },
         Value::String(text) => HeaderValue::Text(text.clone()),
         Value::Array(items) => HeaderValue::List(items.iter().map(header).collect()),
-        Value::Object(map) => match map.get("$bytes").and_then(Value::as_str).and_then(bytes) {
-            Some(bytes) if map.len() == 1 => HeaderValue::Bytes(bytes),
-            _ => HeaderValue::Table(map.iter().map(|(name, value)| (name.clone(), header(value))).collect()),
-        },
+        Value::Object(map) => marked(map).unwrap_or_else(|| {
+            HeaderValue::Table(map.iter().map(|(name, value)| (name.clone(), header(value))).collect())
+        }),
+    }
+}
+
+/// A value that JSON has no kind for.
+fn marked(map: &Map<String, Value>) -> Option<HeaderValue> {
+    let (mark, value) = map.iter().next().filter(|_| map.len() == 1)?;
+    match mark.as_str() {
+        "$bytes" => value.as_str().and_then(bytes).map(HeaderValue::Bytes),
+        "$timestamp" => value.as_u64().map(HeaderValue::Timestamp),
+        _ => None,
     }
 }
 
@@ -181,6 +190,7 @@ mod tests {
                 ("blob".to_owned(), HeaderValue::Bytes(vec![0, 255])),
                 ("list".to_owned(), HeaderValue::List(vec!["a".into(), 5.into()])),
                 ("n".to_owned(), 5.into()),
+                ("when".to_owned(), HeaderValue::Timestamp(1_700_000_000)),
             ],
             ..Properties::default()
         };

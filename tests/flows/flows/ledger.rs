@@ -99,6 +99,16 @@ async fn ord_32_a_stop_and_a_start_time_have_their_share_while_they_last() {
     engine.accepted(later).await;
     let postponed = ledger(&engine, "later").await;
     assert_eq!(shares(&postponed).into_keys().collect::<Vec<_>>(), ["postponed"], "{postponed}");
+    engine.accepted(json!({"id": "given-up", "scenario": "held"})).await;
+    engine.reach("given-up", "new").await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert_eq!(engine.post("/v1/orders/given-up/cancel", &json!({})).await.unwrap().status, 200);
+    let whole = ledger(&engine, "given-up").await;
+    assert_eq!(
+        shares(&whole).into_keys().collect::<Vec<_>>(),
+        ["flow_stopped"],
+        "its end changes nothing: {whole}"
+    );
     resume(&engine, json!({"keyword": "held"})).await;
     engine.reach("first", "success").await;
     let whole = ledger(&engine, "first").await;
@@ -180,4 +190,41 @@ states:
         );
     }
     assert_eq!(engine.get("/v1/ledger?scenari=pause").await.unwrap().status, 422);
+}
+
+#[tokio::test]
+async fn ord_32_a_killed_stage_and_the_queue_after_a_sleep_have_their_share() {
+    let engine = Installation::start("ord_32_ends").await;
+    engine.world().program(Program::at("/never").hang(9));
+    let asks = "- http: {method: POST, url: '${config.demo}/never', timeout: 60s}";
+    engine.actions("asks", asks).await;
+    engine.accepted(json!({"id": "hangs", "scenario": "asks"})).await;
+    engine.reach("hangs", "running").await;
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(engine.post("/v1/orders/hangs/kill", &json!({})).await.unwrap().status, 200);
+    engine.reach("hangs", "canceled").await;
+    let whole = ledger(&engine, "hangs").await;
+    assert!(shares(&whole)["work"] >= 300 && !shares(&whole).contains_key("postponed"), "{whole}");
+
+    let naps = "initialState: nap
+targetStates: [done]
+states:
+  nap: {entryPoint: true, actions: [{sleep: {for: 200ms}}], on: {sleep: asleep}}
+  asleep: {kind: sleeping, on: {timeout: done}}
+  done: {kind: terminal}
+";
+    engine.scenario("naps", naps).await;
+    engine.accepted(json!({"id": "sleeper", "scenario": "naps", "mode": "sequential", "queue": "q"})).await;
+    engine.reach("sleeper", "sleep").await;
+    // It has left the queue, and wakes behind this one.
+    engine.accepted(json!({"id": "holder", "scenario": "asks", "mode": "sequential", "queue": "q"})).await;
+    engine.reach("holder", "running").await;
+    until("it stands behind the holder", PATIENCE, async || {
+        shares(&ledger(&engine, "sleeper").await).get("queue").is_some_and(|ms| *ms > 300)
+    })
+    .await;
+    assert_eq!(engine.post("/v1/orders/holder/kill", &json!({})).await.unwrap().status, 200);
+    engine.reach("sleeper", "success").await;
+    let whole = ledger(&engine, "sleeper").await;
+    assert!(shares(&whole)["queue"] > 300, "{whole}");
 }

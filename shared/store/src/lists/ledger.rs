@@ -11,7 +11,8 @@ use crate::{Client, Result};
 statements! {
     ORDERS = "
         SELECT o.no, s.name AS scenario, o.flow, o.queue, o.mode, o.start_at, o.created_at, o.finished_at,
-               w.started_at AS running_since, r.since AS ready_since
+               w.started_at AS running_since, r.since AS ready_since,
+               o.start_at > o.created_at OR EXISTS (SELECT FROM dependencies d WHERE d.order_no = ANY(ARRAY[o.no])) AS is_postponed
           FROM orders o
           JOIN scenarios s ON s.no = o.scenario
           LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
@@ -34,6 +35,8 @@ pub struct LedgerOrder {
     pub mode: Mode,
     /// Time before which it does not run.
     pub start_at: Option<Timestamp>,
+    /// True if it was registered for a later time, or behind other orders.
+    pub is_postponed: bool,
     /// Time of its registration.
     pub created_at: Timestamp,
     /// Time of its end.
@@ -50,6 +53,7 @@ pub async fn orders(client: &Client, nos: &[i64]) -> Result<Vec<LedgerOrder>> {
     let made = rows.iter().map(|row| {
         Ok(read!(row => LedgerOrder {
             scenario, flow, queue, start_at, created_at, finished_at, running_since, ready_since;
+            is_postponed: row.get::<_, Option<bool>>("is_postponed").unwrap_or_default(),
             no: OrderNo(row.get("no")),
             mode: word(row, "mode", "orders.mode")?,
         }))

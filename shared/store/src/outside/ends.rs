@@ -1,12 +1,15 @@
 //! Ends of lives from outside a stage: by operators and clients, and by recovery. Many in one transaction,
 //! in a number of statements that does not grow with them.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use pagurus_domain::id::Attempt;
 use pagurus_domain::order::OrderError;
 use pagurus_domain::order::change::LifeEnd;
 use pagurus_domain::order::notification::Content;
 use pagurus_domain::subscription::ActiveSubscriptions;
+use pagurus_domain::time;
 use serde_json::Value;
 
 use crate::columns::columns;
@@ -82,13 +85,16 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     requests::cancel(tx, &nos).await?;
     calls::close(tx, &nos).await?;
     write(tx, ends).await?;
+    let details: Vec<Cow<'_, str>> =
+        ends.iter().map(|(allowed, ending)| detail(&ending.detail, allowed.order().running_since)).collect();
     let events: Vec<NewEvent<'_>> = ends
         .iter()
-        .map(|(allowed, ending)| NewEvent {
+        .zip(&details)
+        .map(|((allowed, ending), detail)| NewEvent {
             no: allowed.order().head.no,
             kind: allowed.change().cause.as_str(),
             source: ending.source,
-            detail: &ending.detail,
+            detail,
         })
         .collect();
     history::append_all(tx, &events).await?;
@@ -106,6 +112,18 @@ pub async fn end_lives(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Resul
     let awaited = ends.iter().map(|(allowed, _)| allowed.order()).filter(|order| order.awaited);
     let ready = dependencies::ended(tx, &awaited.map(|order| order.head.no.0).collect::<Vec<_>>()).await?;
     Ok(Ended { notifications: stored, ready })
+}
+
+/// Detail of the end of an order for its history, with the start of the stage that was under way: no row of its own tells of that.
+fn detail(of_end: &str, running_since: Option<Timestamp>) -> Cow<'_, str> {
+    let Some(since) = running_since else { return Cow::Borrowed(of_end) };
+    match serde_json::from_str(of_end) {
+        Ok(Value::Object(mut fields)) => {
+            fields.entry("startedAt").or_insert_with(|| time::shown(since).into());
+            Cow::Owned(Value::Object(fields).to_string())
+        }
+        _ => Cow::Borrowed(of_end),
+    }
 }
 
 async fn write(tx: &Tx<'_>, ends: &[(Allowed<'_>, Ending<'_>)]) -> Result<()> {

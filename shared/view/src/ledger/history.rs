@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use pagurus_domain::order::ledger::{LedgerEntry, LedgerReason, LedgerSpan, LedgerStage, OrderLedger};
+use pagurus_domain::order::transition::{Cause, TABLE};
 use pagurus_domain::order::{Mode, Status};
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_store::lists::ledger::LedgerOrder;
@@ -34,15 +35,22 @@ struct LedgerStep {
 pub(super) struct HistoryReader<'a> {
     ledger: OrderLedger,
     order: &'a LedgerOrder,
-    /// True until a stage of the present life has been seen: only the first one waits for the queue of the order.
+    /// True until a stage of the present life has been seen.
     is_first: bool,
+    /// True while the order is in no queue, or stands behind others in its own: until a stage of the life has begun, and after a
+    /// sleep.
+    queues: bool,
 }
 
 impl<'a> HistoryReader<'a> {
     /// The ledger of an order of which nothing is known but that it was registered.
     pub fn new(order: &'a LedgerOrder, end: Timestamp) -> Self {
-        let ledger = OrderLedger::new(order.created_at, end, (LedgerReason::Postponed, None));
-        Self { ledger, order, is_first: true }
+        let postponed = || (LedgerReason::Postponed, None);
+        let ledger = OrderLedger::new(order.created_at, end, postponed());
+        let mut reader = Self { ledger, order, is_first: true, queues: true };
+        let first = if order.is_postponed { postponed() } else { reader.ready() };
+        reader.ledger.turn(order.created_at, first);
+        reader
     }
 
     /// Takes the next event.
@@ -52,16 +60,20 @@ impl<'a> HistoryReader<'a> {
             "stage" | ENTERED => {
                 let ready = self.ready();
                 if let Some(stage) = self.stage(event, &detail) {
+                    self.queues = stage.then.0 == LedgerReason::Sleep;
                     self.ledger.stage(stage, ready);
                     self.is_first = false;
                 }
             }
-            "canceled" | "interrupted" | "killed" | "abandoned" => {
+            kind if ends_life(kind) => {
+                if let Some(started) = time(detail.started_at.as_deref()) {
+                    self.ledger.turn(started, (LedgerReason::Work, None));
+                }
                 self.ledger.turn(event.at, (LedgerReason::Ended, None));
             }
             "restart_postponed" => self.ledger.turn(event.at, (LedgerReason::Postponed, None)),
             "restarted" | "rerun" | "repaired" => {
-                self.is_first = true;
+                (self.is_first, self.queues) = (true, true);
                 let ready = self.ready();
                 self.ledger.turn(event.at, ready);
             }
@@ -79,7 +91,7 @@ impl<'a> HistoryReader<'a> {
     /// The reason for which the order waits when it may run.
     fn ready(&self) -> LedgerEntry {
         match (&self.order.queue, self.order.mode) {
-            (Some(queue), Mode::Sequential) if self.is_first => (LedgerReason::Queue, Some(queue.clone())),
+            (Some(queue), Mode::Sequential) if self.queues => (LedgerReason::Queue, Some(queue.clone())),
             _ => (LedgerReason::Capacity, None),
         }
     }
@@ -116,6 +128,12 @@ impl<'a> HistoryReader<'a> {
         }
         self.ledger.finish()
     }
+}
+
+/// True for an event other than a stage that ends a life.
+fn ends_life(kind: &str) -> bool {
+    kind.parse::<Cause>()
+        .is_ok_and(|cause| TABLE.iter().any(|(known, _, to)| *known == cause && to.is_final()))
 }
 
 fn time(text: Option<&str>) -> Option<Timestamp> {

@@ -205,8 +205,13 @@ impl Commands {
 /// The state at which the new life begins; none is the initial one.
 fn begin(restart: &Restart, order: &Locked, scenario: &Scenario) -> Result<Option<String>, Problem> {
     let named = restart.from.as_deref();
-    match named.or(order.entry_point.as_deref().filter(|_| named.is_none())) {
-        None | Some("initial") => Ok(None),
+    // A state may have the name of the word.
+    let from = match named {
+        Some("initial") => None,
+        named => named.or(order.entry_point.as_deref()),
+    };
+    match from {
+        None => Ok(None),
         Some(name) => {
             let is_stored = named.is_none() && restart.scenario_version.is_some();
             let pointer = if is_stored { "/scenarioVersion" } else { "/from" };

@@ -142,7 +142,11 @@ impl Views {
 
     /// An order that was registered just now, or before, as its client may wait for it.
     pub async fn started(&self, id: &str, registered: &str, note: Option<String>) -> Result<Value, Problem> {
-        let (_, row) = self.found(id).await?;
+        let (client, row) = self.found(id).await?;
+        let known =
+            self.catalogue.get(&client, ScenarioNo(row.scenario_no)).await.map_err(self.failed("read"))?;
+        let (step, scenario_status) = stand::stand(&row, known.and_then(Known::readable).as_deref());
+        let started_at = row.started_at.or(row.running.map(|(_, at)| at));
         let result = row.result.as_deref().map(parsed);
         let error = error_view(&row);
         let order = EndNotice {
@@ -153,15 +157,15 @@ impl Views {
             scenario: &row.scenario,
             scenario_version: row.scenario_version,
             status: row.status.as_str(),
-            scenario_status: row.scenario_status.as_str(),
-            step: row.step.as_deref(),
+            scenario_status: scenario_status.as_str(),
+            step: step.as_deref(),
             result: result.as_ref(),
             message: row.message.as_deref(),
             error: error
                 .as_ref()
                 .map(|error| NoticeError { class: error.class.as_deref(), message: &error.message }),
             created_at: time::shown(row.created_at),
-            started_at: row.started_at.map(time::shown),
+            started_at: started_at.map(time::shown),
             finished_at: row.finished_at.map(time::shown),
             duration_ms: duration_ms(row.started_at, row.finished_at),
             life: row.life.0,

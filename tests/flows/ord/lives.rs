@@ -350,3 +350,47 @@ states:
     let (first, again) = (keyed().await, keyed().await);
     assert_eq!((first.0, again.0, &first.1), (201, 200, &again.1));
 }
+
+#[tokio::test]
+async fn ord_22_an_entry_point_may_have_the_name_of_the_word_for_the_initial_state() {
+    let engine = Installation::start("ord_22_initial").await;
+    engine.world().program(Program::at("/once").fail(1, 500));
+    let text = "initialState: prepare
+targetStates: [done]
+states:
+  prepare: {actions: [{http: {method: POST, url: '${config.demo}/prepare'}}, {script: 'vars.n = 1'}], on: {success: initial, fail: failed}}
+  initial: {entryPoint: true, actions: [{http: {method: POST, url: '${config.demo}/once'}}], on: {success: done, fail: failed}}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+";
+    engine.scenario("named", text).await;
+    let failed = engine.run(json!({"id": "o", "scenario": "named"}), "fail").await;
+    assert_eq!(failed["entryPoint"], "initial", "{failed}");
+    assert_eq!(engine.act("o", "restart", &json!({})).await.status, 200);
+    let done = engine.reach("o", "success").await;
+    assert_eq!(done["vars"]["n"], 1, "{done}");
+    assert_eq!((engine.world().calls("/prepare").len(), engine.world().calls("/once").len()), (1, 2));
+    assert_eq!(engine.act("o", "restart", &json!({"from": "initial"})).await.status, 200);
+    engine.reach("o", "success").await;
+    assert_eq!(engine.world().calls("/prepare").len(), 2, "the word is the initial state");
+}
+
+#[tokio::test]
+async fn ord_33_a_first_stage_that_runs_is_shown_alike_everywhere() {
+    let engine = Installation::start("ord_33_alike").await;
+    engine.world().program(Program::at("/never").hang(9));
+    engine.actions("asks", "- http: {method: POST, url: '${config.demo}/never', timeout: 60s}").await;
+    engine.actions("parent", "- order: {scenario: asks, wait: false}").await;
+    let asked = engine.post("/v1/orders?wait=1", &json!({"id": "o", "scenario": "asks"})).await.unwrap();
+    let shown = engine.get("/v1/orders/o").await.unwrap().success().unwrap();
+    for field in ["status", "scenarioStatus", "step", "startedAt"] {
+        assert_eq!(asked.body[field], shown[field], "{field}: {asked:?}, {shown}");
+    }
+    assert_eq!((&shown["status"], &shown["scenarioStatus"]), (&json!("running"), &json!("on_target")));
+    engine.run(json!({"id": "p", "scenario": "parent"}), "success").await;
+    until("the child runs for its parent, too", PATIENCE, async || {
+        let parent = engine.get("/v1/orders/p").await.unwrap().success().unwrap();
+        parent["children"][0]["status"] == "running"
+    })
+    .await;
+}

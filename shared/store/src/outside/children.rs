@@ -32,11 +32,13 @@ statements! {
           FROM unnest($1::text[]) AS t (id)
          CROSS JOIN LATERAL (SELECT no, id FROM orders WHERE id = t.id OFFSET 0) AS o
          CROSS JOIN LATERAL (SELECT parent_no FROM children WHERE order_no = o.no OFFSET 0) AS c";
-    OF_PARENT = "
-        SELECT o.id, o.status
+    OF_PARENT = concat!("
+        SELECT o.id, ", shown_status!(), " AS status
           FROM (SELECT order_no FROM children WHERE parent_no = $1 LIMIT 1000) AS c
-         CROSS JOIN LATERAL (SELECT id, status FROM orders WHERE no = ANY(ARRAY[c.order_no]) OFFSET 0) AS o
-         ORDER BY c.order_no";
+         CROSS JOIN LATERAL (SELECT no, id, status FROM orders WHERE no = ANY(ARRAY[c.order_no]) OFFSET 0) AS o
+          LEFT JOIN running w ON w.order_no = ANY(ARRAY[o.no])
+          LEFT JOIN ready r ON r.order_no = ANY(ARRAY[o.no])
+         ORDER BY c.order_no");
     PARENT = "
         SELECT o.id FROM (SELECT parent_no FROM children WHERE order_no = $1 OFFSET 0) AS c
          CROSS JOIN LATERAL (SELECT id FROM orders WHERE no = c.parent_no OFFSET 0) AS o";

@@ -1,25 +1,17 @@
-//! Lines of the log about orders that came in, in a target of their own: `orders` (ORD-6).
+//! Lines of the log about orders that came in, in a target of their own (ORD-6).
 
 use pagurus_domain::order::registration::Request;
-use pagurus_runtime::order_log::{TARGET, is_wanted};
+use pagurus_runtime::order_log::{TARGET, is_wanted, registered};
 use pagurus_wire::problem::Problem;
 
 use crate::traced::RegistrationTrace;
 
 /// Writes that an order was registered; at `debug` another outcome, which has a problem where it was refused.
 pub(crate) fn outcome(request: &Request, trace: &RegistrationTrace, word: &str, problem: Option<&Problem>) {
-    if !is_wanted(&request.id) {
-        return;
-    }
     if word == "accepted" {
-        tracing::info!(
-            target: TARGET,
-            order = request.id,
-            transaction = request.transaction_id,
-            trace = trace.trace_id(),
-            scenario = request.scenario,
-            "an order was registered"
-        );
+        return registered(request, trace.trace_id());
+    }
+    if !is_wanted(&request.id) {
         return;
     }
     tracing::debug!(

@@ -18,7 +18,7 @@ use pagurus_runtime::node::chain;
 use pagurus_runtime::scenarios::{Catalogue, Known};
 use pagurus_runtime::stats::Series;
 use pagurus_runtime::traces::{SpanKind, names};
-use pagurus_runtime::{Batcher, Effects, Host, costly};
+use pagurus_runtime::{Batcher, Effects, Host, costly, order_log};
 use pagurus_scenario::stage::{Answer, ChildOrder};
 use pagurus_scenario::{admission, params};
 use pagurus_store::hot::stages::Claimed;
@@ -224,6 +224,7 @@ impl ChildRegistrar {
         for (place, registered) in places.into_iter().zip(&registered) {
             if matches!(registered, Registered::Accepted { .. }) {
                 self.host.stats.count(Series::Registered, &batch[place].request.scenario);
+                order_log::registered(&batch[place].request, None);
             }
             outcomes[place] = Some(outcome(registered));
         }

@@ -7,7 +7,7 @@ use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::Known;
 use pagurus_runtime::stats::Series;
-use pagurus_runtime::{Effects, costly};
+use pagurus_runtime::{Effects, costly, order_log};
 use pagurus_scenario::{admission, params};
 use pagurus_store::outside::orders::Registered;
 use pagurus_store::{Connection, Error};
@@ -39,14 +39,15 @@ impl Commands {
         Ok(checked.map_err(|faults| Problem::of_faults(Type::Invalid, &faults)))
     }
 
-    /// Counts orders that were registered, each with the name of its scenario, and notifies those who go on with them: below
-    /// the commit.
-    pub(crate) async fn announce(&self, registered: &[(Registered, &str)]) {
+    /// Counts and logs orders that were registered, each by its request, and notifies those who go on with them: below the
+    /// commit.
+    pub(crate) async fn announce(&self, registered: &[(Registered, Arc<Request>)]) {
         let mut effects = Effects::default();
-        for (one, scenario) in registered {
+        for (one, request) in registered {
             if matches!(one, Registered::Accepted { .. }) {
                 self.host.metrics.count(Count::Registrations, "accepted", 1);
-                self.host.stats.count(Series::Registered, scenario);
+                self.host.stats.count(Series::Registered, &request.scenario);
+                order_log::registered(request, None);
             }
             effects.registered(one);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use pagurus_domain::number::saturated;
+use pagurus_domain::order::registration::Request;
 use pagurus_domain::order::{OrderError, OrderHead, Status};
 use pagurus_domain::trace::TraceContext;
 use tracing::Level;
@@ -57,6 +58,20 @@ fn is_sampled(order: &str, percentage: u8) -> bool {
     let mut hasher = DefaultHasher::new();
     order.hash(&mut hasher);
     hasher.finish() % 100 < u64::from(percentage)
+}
+
+/// Writes that an order was registered.
+pub fn registered(request: &Request, trace: Option<String>) {
+    if is_wanted(&request.id) {
+        tracing::info!(
+            target: TARGET,
+            order = request.id,
+            transaction = request.transaction_id,
+            trace,
+            scenario = request.scenario,
+            "an order was registered"
+        );
+    }
 }
 
 /// Writes that a life of an order has ended.

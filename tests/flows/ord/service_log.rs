@@ -61,6 +61,25 @@ async fn ord_6_each_service_names_the_order_and_its_business_transaction() {
     let end = says(&lines, "o-1", "an order has ended").unwrap();
     assert_eq!((&end["status"], &end["stages"], &end["life"]), (&json!("success"), &json!(2), &json!(1)));
     assert!(end["ms"].as_u64().unwrap() >= 100, "the life lasted as long as its sleep: {end}");
+
+    // Also of those that the engine makes by itself.
+    engine.actions("starts", "- order: {scenario: rests, wait: false}").await;
+    engine.run(json!({"id": "o-3", "scenario": "starts", "transactionId": "t-3"}), "success").await;
+    let ticks = json!({"every": "1s", "order": {"scenario": "rests", "transactionId": "t-4"}});
+    let put = engine.env().http().put(format!("{}/v1/schedules/ticks", engine.base())).json(&ticks);
+    assert!(put.send().await.unwrap().status().is_success());
+    for (role, transaction) in [(Role::Worker, "t-3"), (Role::Activator, "t-4")] {
+        let log = engine.node(role).spec.log.clone();
+        until("it is registered, and its line says so", PATIENCE, async || {
+            let of_it = |line: &Value| {
+                line["message"] == "an order was registered"
+                    && line["transaction"] == transaction
+                    && line["scenario"] == "rests"
+            };
+            lines_in(&log).iter().any(of_it)
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ impl Commands {
             return Ok(());
         }
         let (request, origin) = self.clone_of(id, changes, Some(key)).await?;
-        let (scenario, request) = (request.scenario.clone(), Arc::new(request));
+        let request = Arc::new(request);
         let mut tries = Tries::default();
         let registered = loop {
             let outcome = self.try_register(&request, &origin, by).await;
@@ -41,7 +41,7 @@ impl Commands {
         };
         if matches!(registered, Registered::Accepted { .. }) {
             self.note(EVENT, by.door, 1);
-            self.announce(&[(registered, &scenario)]).await;
+            self.announce(&[(registered, request)]).await;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::principal::Principal;
+use pagurus_domain::order::registration::Request;
 use pagurus_domain::schedule::{Overlap, RunOutcome, Schedule, order_id, order_id_by_hand};
 use pagurus_runtime::metrics::Count;
 use pagurus_store::lists::audit::AuditEntry;
@@ -25,7 +26,7 @@ use crate::texts::checked;
 use crate::tries::Tries;
 
 /// An order that was registered by hand, with its scenario.
-type ByHand = (ScheduleRunOutcome, Option<(Registered, String)>);
+type ByHand = (ScheduleRunOutcome, Option<(Registered, Arc<Request>)>);
 
 impl Commands {
     /// Registers an order of a schedule, whether it is paused or an order of before has not ended.
@@ -50,10 +51,10 @@ impl Commands {
                 break done?;
             }
         };
-        if let Some((registered, scenario)) = registered {
+        if let Some(registered) = registered {
             self.note("schedule_run", by.door, 1);
             self.host.metrics.count(Count::ScheduleTimes, RunOutcome::Registered.as_str(), 1);
-            self.announce(&[(registered, &scenario)]).await;
+            self.announce(&[registered]).await;
         }
         Ok(outcome)
     }
@@ -121,7 +122,7 @@ impl Commands {
             .record(&tx)
             .await?;
         tx.commit().await?;
-        Ok(Ok((outcome, Some((registered, request.scenario.clone())))))
+        Ok(Ok((outcome, Some((registered, request)))))
     }
 
     /// Notes the order with the schedule, whose place stays.

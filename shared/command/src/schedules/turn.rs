@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::dependency::written_way;
 use pagurus_domain::order::principal::Principal;
-use pagurus_domain::order::registration::NewOrder;
+use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_domain::schedule::{
     DueTimes, OrderTemplate, Overlap, OverlapVerdict, RunOutcome, Schedule, order_id,
 };
@@ -50,7 +50,7 @@ enum Tried {
     /// Nobody has to do anything, or somebody else is at it.
     Nothing,
     /// Decided and committed.
-    Decided { has_more: bool, registered: Vec<(Registered, String)>, runs: Vec<DecidedRun> },
+    Decided { has_more: bool, registered: Vec<(Registered, Arc<Request>)>, runs: Vec<DecidedRun> },
     /// These are to be ended first.
     Replace(Vec<UnendedOrder>),
 }
@@ -85,9 +85,7 @@ impl Commands {
                 Ok(Tried::Nothing) => return Ok(ScheduleTurn::default()),
                 Ok(Tried::Decided { has_more, registered, runs }) => {
                     self.report(name, &runs);
-                    let announced: Vec<(Registered, &str)> =
-                        registered.iter().map(|(one, scenario)| (one.clone(), scenario.as_str())).collect();
-                    self.announce(&announced).await;
+                    self.announce(&registered).await;
                     return Ok(ScheduleTurn { has_more });
                 }
                 Ok(Tried::Replace(unended)) if ends < MOST_ENDS => {
@@ -150,14 +148,14 @@ impl Commands {
         Ok(Tried::Decided { has_more, registered, runs: decided })
     }
 
-    /// Registers the orders of times, as far as they can be; each with the name of its scenario.
+    /// Registers the orders of times, as far as they can be; each with its request.
     async fn register_times(
         &self,
         tx: &Tx<'_>,
         decisions: &mut Decisions<'_>,
         template: &OrderTemplate,
         (failed, by): (Option<&OneFailed>, &Principal),
-    ) -> Result<Vec<(Registered, String)>, Error> {
+    ) -> Result<Vec<(Registered, Arc<Request>)>, Error> {
         let name = &decisions.stored.name;
         let mut admitted: Vec<(Timestamp, NewOrder)> = Vec::new();
         for at in std::mem::take(&mut decisions.register) {
@@ -187,7 +185,7 @@ impl Commands {
                 None => {
                     note_origin(tx, &outcome, (name, at), by).await?;
                     decisions.register_one(at, &order.request.id);
-                    registered.push((outcome, order.request.scenario.clone()));
+                    registered.push((outcome, order.request.clone()));
                 }
             }
         }
@@ -220,9 +218,8 @@ impl Commands {
             self.host.metrics.count(Count::ScheduleTimes, run.outcome.as_str(), count);
             let at = time::shown(run.due_at);
             match run.outcome {
-                RunOutcome::Registered => {
-                    tracing::info!(target: "orders", order = run.order_id, schedule = name, "an order was registered");
-                }
+                // It has its line as any order has.
+                RunOutcome::Registered => {}
                 RunOutcome::Refused => {
                     tracing::warn!(
                         schedule = name,

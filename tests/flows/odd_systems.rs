@@ -238,3 +238,24 @@ async fn qlt_9_a_redirect_of_a_called_system_is_an_answer_and_no_proxy_of_the_en
     let knocked = tokio::time::timeout(Duration::from_millis(50), trap.accept()).await;
     assert!(knocked.is_err(), "somebody went elsewhere");
 }
+
+#[tokio::test]
+async fn err_3_a_call_shorter_than_connecting_says_that_no_connection_came() {
+    let engine = Installation::start("err_3_connect").await;
+    // A queue of one, and full: the kernel answers nobody else.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    let soon = std::time::Duration::from_millis(300);
+    while let Ok(connected) = tokio::time::timeout(soon, tokio::net::TcpStream::connect(address)).await {
+        waiting.push(connected.unwrap());
+    }
+    engine
+        .actions("asks", &format!("- http: {{method: POST, url: 'http://{address}/x', timeout: 700ms}}"))
+        .await;
+    let order = engine.run(json!({"id": "o", "scenario": "asks"}), "fail").await;
+    let message = order["error"]["message"].as_str().unwrap();
+    assert!(message.contains("ConnectTimeout"), "{order}");
+}

@@ -23,6 +23,8 @@ use crate::traced;
 
 /// Interval at which connections that no call uses are looked for.
 const CLOSE_IDLE_EVERY: Duration = Duration::from_secs(10);
+/// Time by which a new connection ends before its call.
+const CONNECT_MARGIN: Duration = Duration::from_millis(5);
 
 /// Everything that stages send to other systems.
 pub(crate) struct Outbound {
@@ -123,6 +125,9 @@ impl Outbound {
         let address = client.address(&call.url).and_then(|address| address.showing(call.certificate.clone()));
         let address = address.map_err(|broken| broken.named())?;
         let address = address.holding(call.secrets.clone());
+        // A moment before the call ends, so that its failure names what took the time.
+        let left = call.timeout.saturating_sub(begun.elapsed() + CONNECT_MARGIN);
+        let address = address.connecting_within(left);
         permit(&settings.calls, &address.authority, call.host_of_order)?;
         traced::addressed(span, &address.authority);
         let headers = header_fields(&call, span.context()).map_err(|broken| broken.named())?;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -20,6 +21,8 @@ pub struct Address {
     pub certificate: Option<Box<str>>,
     /// Names of the secrets that are sent there.
     pub secrets: Arc<[String]>,
+    /// Time within which a new connection is made.
+    pub(super) connects_within: Duration,
 }
 
 /// A called system: scheme, host and port.
@@ -81,13 +84,18 @@ impl Address {
         {
             let path = if path.is_empty() { "/" } else { path };
             let path = path.parse().map_err(|error| refused(&error))?;
-            return Ok(Self { authority, path, certificate: None, secrets: Arc::default() });
+            return Ok(Self::of(authority, path));
         }
         let url = Url::parse(text).map_err(|error| refused(&error))?;
         let authority = Authority::of(beginning, &url)?;
         let path =
             url[Position::BeforePath..Position::AfterQuery].parse().map_err(|error| refused(&error))?;
-        Ok(Self { authority: Arc::new(authority), path, certificate: None, secrets: Arc::default() })
+        Ok(Self::of(Arc::new(authority), path))
+    }
+
+    fn of(authority: Arc<Authority>, path: Uri) -> Self {
+        let (certificate, secrets) = (None, Arc::default());
+        Self { authority, path, certificate, secrets, connects_within: Duration::MAX }
     }
 }
 
@@ -110,6 +118,12 @@ impl Address {
     #[must_use]
     pub fn holding(self, secrets: Arc<[String]>) -> Self {
         Self { secrets, ..self }
+    }
+
+    /// The same for a request that waits no longer for a new connection, whatever the client has for all.
+    #[must_use]
+    pub fn connecting_within(self, connects_within: Duration) -> Self {
+        Self { connects_within, ..self }
     }
 }
 

@@ -63,11 +63,16 @@ impl Connector {
         &self.rules.secrets
     }
 
-    /// Connects, names and TLS included.
-    pub async fn connect(&self, purpose: &ConnectionPurpose) -> Result<HttpConnection, Broken> {
+    /// Connects within a time, and within that of all connections; names and TLS included.
+    pub async fn connect(
+        &self,
+        purpose: &ConnectionPurpose,
+        within: Duration,
+    ) -> Result<HttpConnection, Broken> {
         let ConnectionPurpose { authority, certificate, .. } = purpose;
-        let connected = tokio::time::timeout(self.timeout, async {
-            let stream = self.dial(purpose).await?;
+        let within = within.min(self.timeout);
+        let connected = tokio::time::timeout(within, async {
+            let stream = self.dial(purpose, within).await?;
             // An exchange is one small packet in each direction: nothing to gather.
             stream.set_nodelay(true).map_err(Broken::Connect)?;
             let stream = if authority.tls {
@@ -79,21 +84,21 @@ impl Connector {
                 http1::handshake(TokioIo::new(stream)).await.map_err(Broken::before_answer)?;
             Ok(HttpConnection { sender, driver: Some(Box::pin(driver)), was_idle: false })
         });
-        connected.await.unwrap_or(Err(Broken::ConnectTimeout(self.timeout)))
+        connected.await.unwrap_or(Err(Broken::ConnectTimeout(within)))
     }
 
     /// Dials the addresses of a system, one after the other; each has its part of the time.
-    async fn dial(&self, purpose: &ConnectionPurpose) -> Result<TcpStream, Broken> {
+    async fn dial(&self, purpose: &ConnectionPurpose, within: Duration) -> Result<TcpStream, Broken> {
         let addresses = self.destinations(purpose).await?;
         let begun = Instant::now();
-        let mut failed = Broken::ConnectTimeout(self.timeout);
+        let mut failed = Broken::ConnectTimeout(within);
         for (at, address) in addresses.iter().enumerate() {
-            let left = self.timeout.saturating_sub(begun.elapsed());
+            let left = within.saturating_sub(begun.elapsed());
             let others = u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
             match tokio::time::timeout(left / others, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => failed = Broken::Connect(error),
-                Err(_) => failed = Broken::ConnectTimeout(self.timeout),
+                Err(_) => failed = Broken::ConnectTimeout(within),
             }
         }
         Err(failed)

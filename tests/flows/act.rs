@@ -176,3 +176,22 @@ async fn act_1_a_start_time_is_waited_for() {
     let called = engine.calls("/do", 1).await[0].at;
     assert!(called >= start, "{called} {start}");
 }
+
+#[tokio::test]
+async fn act_2_what_a_stage_did_before_counts_for_no_sleep() {
+    let engine = Installation::start("act_2_bound").await;
+    let mut streams = Vec::new();
+    for length in ["23h", "1d", "25h"] {
+        let text = format!(
+            "initialState: nap\ntargetStates: [done]\nstates:\n  nap: {{actions: [{{log: first}}, {{sleep: {{for: {length}}}}}], on: {{sleep: asleep}}}}\n  \
+             asleep: {{kind: sleeping, on: {{timeout: done}}}}\n  done: {{kind: terminal}}\n"
+        );
+        let name = format!("nap-{length}");
+        engine.scenario(&name, &text).await;
+        engine.accepted(json!({"id": name, "scenario": name})).await;
+        engine.reach(&name, "sleep").await;
+        let asked = "SELECT d.stream::integer FROM due d JOIN orders o ON o.no = d.order_no WHERE o.id = $1";
+        streams.push(engine.database().await.query_one(asked, &[&name]).await.unwrap().get::<_, i32>(0));
+    }
+    assert!(streams[0] == streams[1] && streams[1] != streams[2], "{streams:?}");
+}

@@ -50,6 +50,7 @@ impl StageOutline {
             has_begun: self.has_begun,
             has_deadlines: self.has_deadlines,
             takes_calls: self.takes_calls,
+            ended_at: claimed.now.checked_add(self.duration).unwrap_or(claimed.now),
             ..Finished::of(claimed, then, scenario_status)
         }
     }
@@ -390,7 +391,5 @@ fn count(host: &Host, end: &StageFinish) {
 }
 
 fn timer(finished: &Finished, host: &Host) -> Option<(Stream, Timestamp)> {
-    let at = finished.then.due_at()?;
-    let length = at.duration_since(finished.started_at).unsigned_abs();
-    Some((finished.then.status().stream(length, &host.settings().activation.groups), at))
+    finished.timer(&host.settings().activation.groups)
 }

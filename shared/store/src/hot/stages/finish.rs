@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use pagurus_domain::activation::AgeGroups;
+use pagurus_domain::activation::{AgeGroups, Stream};
 use pagurus_domain::id::{Attempt, Life, OrderNo, Pass, RequestId};
 use pagurus_domain::order::change::{Change, Deadlines, Membership};
 use pagurus_domain::order::stage::{Then, Wake};
@@ -92,6 +92,8 @@ pub struct Finished {
     pub distance: Option<i32>,
     /// Begin of the stage.
     pub started_at: Timestamp,
+    /// End of what it executed.
+    pub ended_at: Timestamp,
     /// False where the stage ended before anything was executed: then the order has not started by it.
     pub has_begun: bool,
     /// Result, as JSON.
@@ -143,6 +145,7 @@ impl Finished {
             visited: 0,
             distance: None,
             started_at: claimed.now,
+            ended_at: claimed.now,
             has_begun: true,
             result: None,
             message: None,
@@ -160,6 +163,15 @@ impl Finished {
             cancels: Vec::new(),
             gives_up: false,
         }
+    }
+
+    /// When it goes on, and the stream of that time; none where it has ended. What a stage has executed before counts for no
+    /// sleep.
+    #[must_use]
+    pub fn timer(&self, groups: &AgeGroups) -> Option<(Stream, Timestamp)> {
+        let at = self.then.due_at()?;
+        let length = at.duration_since(self.ended_at).unsigned_abs();
+        Some((self.then.status().stream(length, groups), at))
     }
 
     /// True if the order is no member of its queue any more.
@@ -304,9 +316,8 @@ async fn save_contexts(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
 
 async fn suspend(tx: &Tx<'_>, finished: &[&Finished], groups: &AgeGroups) -> Result<()> {
     let resting = finished.iter().filter_map(|end| {
-        let at = end.then.due_at()?;
-        let length = at.duration_since(end.started_at).unsigned_abs();
-        Some((end.no.0, end.then.status().stream(length, groups), at))
+        let (stream, at) = end.timer(groups)?;
+        Some((end.no.0, stream, at))
     });
     insert_due(tx, &resting.collect::<Vec<_>>()).await
 }

@@ -117,9 +117,10 @@ impl Journal {
     fn note_flow(&mut self, flow: &FlowRecord, holding: &HoldingRules<'_>, rows: &mut Vec<NewDecision>) {
         let name = flow.flow.as_str();
         let fresh = self.fresh(DecisionSubject::Flow, name, &flow.decisions);
-        for Decision { state, limit, why, .. } in fresh.iter().map(|(_, decision)| *decision) {
+        for (_, decision) in &fresh {
+            let Decision { state, limit, why, .. } = decision;
             let (in_progress, open, ready) = (flow.in_progress, flow.open_requests, flow.ready.sum());
-            if is_step(state) {
+            if is_step(decision, &flow.decisions) {
                 tracing::debug!(flow = name, state, limit, in_progress, open, ready, "{why}");
             } else {
                 tracing::info!(flow = name, state, limit, in_progress, open, ready, "{why}");
@@ -149,9 +150,10 @@ impl Journal {
     ) {
         let name = system.system.as_str();
         let fresh = self.fresh(DecisionSubject::System, name, &system.decisions);
-        for Decision { state, limit, why, .. } in fresh.iter().map(|(_, decision)| *decision) {
+        for (_, decision) in &fresh {
+            let Decision { state, limit, why, .. } = decision;
             let (in_progress, open) = (system.in_progress, system.open_requests);
-            if is_step(state) {
+            if is_step(decision, &system.decisions) {
                 tracing::debug!(system = name, state, limit, in_progress, open, "{why}");
             } else {
                 tracing::info!(system = name, state, limit, in_progress, open, "{why}");
@@ -243,9 +245,11 @@ impl Journal {
     }
 }
 
-/// True for a step of a limit, of which there may be several in a second.
-fn is_step(state: &str) -> bool {
-    matches!(state, "limited" | "slowing")
+/// True for a step of a limit, of which there may be several in a second, and not for the first limit after a stop.
+fn is_step(decision: &Decision, all: &[Decision]) -> bool {
+    let before = all.iter().take_while(|one| !std::ptr::eq(*one, decision)).last();
+    let resumes = before.is_some_and(|before| matches!(before.state.as_str(), "stopped" | "probing"));
+    matches!(decision.state.as_str(), "limited" | "slowing") && !resumes
 }
 
 const fn is_away(system: &SystemRecord) -> bool {

@@ -9,46 +9,13 @@ use super::Settings;
 
 /// The warnings of settings that have no fault.
 pub(super) fn of(settings: &Settings) -> Vec<String> {
-    let flows = &settings.distribution.flows;
-    let mut warnings = Vec::new();
-    if flows.mode.stops() && flows.limiting_classes.is_empty() && flows.built_in_classes.is_empty() {
-        let still = match flows.mode {
-            DistributionMode::LimitedFlows => "limits follow only the time of calls",
-            _ => "so the mode works like `simple`",
-        };
-        warnings.push(format!(
-            "`distribution.mode: {}`: no error class is limiting, and no flow is ever stopped by failures; {still}: name \
-             classes in `distribution.flows.limits.error_handling.built_in_classes` or `.policies`",
-            flows.mode
-        ));
-    }
-    for (class, scenario) in &flows.limiting_classes {
-        if !settings.errors.gives(class) {
-            warnings.push(format!(
-                "the limiting class `{class}` of scenario `{scenario}`: no rule of `execution.error_handling` gives it, so it \
-                 only acts where the scenario itself does"
-            ));
-        }
-    }
+    let mut warnings = of_flows(settings);
     for UnknownName { within, name, nearest } in settings.errors.unknown_classes() {
         let near = nearest.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         warnings.push(format!(
             "the policy `{within}` repeats failures of class `{name}`: no rule of `execution.error_handling` gives it, so it \
              only acts where a scenario does{near}"
         ));
-    }
-    if !flows.limiting_classes.is_empty() && !flows.mode.stops() {
-        warnings.push(format!(
-            "`distribution.mode: {}`: limiting classes have no effect in this mode",
-            flows.mode
-        ));
-    }
-    if flows.mode == DistributionMode::LimitedFlows && settings.scenario.target_steps.is_empty() {
-        warnings.push(
-            "`execution.state_classification.target` names no state: in scenarios without `targetStates` every end is taken \
-             for off target"
-                .to_owned(),
-        );
     }
     if settings.access.mode == AccessMode::Token && settings.access.local_name.is_none() {
         warnings.push(
@@ -72,6 +39,58 @@ pub(super) fn of(settings: &Settings) -> Vec<String> {
             name.to_uppercase()
         )
     }));
+    warnings
+}
+
+/// The warnings of limits of flows that can never act.
+fn of_flows(settings: &Settings) -> Vec<String> {
+    let flows = &settings.distribution.flows;
+    let mut warnings = Vec::new();
+    if flows.mode.stops() && flows.limiting_classes.is_empty() && flows.built_in_classes.is_empty() {
+        let still = match flows.mode {
+            DistributionMode::LimitedFlows => "limits follow only the time of calls",
+            _ => "so the mode works like `simple`",
+        };
+        warnings.push(format!(
+            "`distribution.mode: {}`: no error class is limiting, and no flow is ever stopped by failures; {still}: name \
+             classes in `distribution.flows.limits.error_handling.built_in_classes` or `.policies`",
+            flows.mode
+        ));
+    }
+    if flows.mode.stops() && flows.built_in_classes.is_empty() && !flows.limiting_classes.is_empty() {
+        let has_none = |scenario: &&String| !flows.limiting_classes.iter().any(|(_, of)| of == *scenario);
+        let scenarios = flows.policies.iter().flat_map(|policy| &policy.scenarios).filter(has_none);
+        warnings.extend(scenarios.map(|scenario| {
+            format!(
+                "the scenario `{scenario}` has a policy in `distribution.flows.limits.policies`, and no limiting class: its flows are \
+                 never stopped by failures; name classes in `distribution.flows.limits.error_handling.policies`"
+            )
+        }));
+    }
+    for (class, scenario) in &flows.limiting_classes {
+        if !settings.errors.gives(class) {
+            warnings.push(format!(
+                "the limiting class `{class}` of scenario `{scenario}`: no rule of `execution.error_handling` gives it, so it \
+                 only acts where the scenario itself does"
+            ));
+        }
+    }
+    if !flows.limiting_classes.is_empty() && !flows.mode.stops() {
+        warnings.push(format!(
+            "`distribution.mode: {}`: limiting classes have no effect in this mode",
+            flows.mode
+        ));
+    }
+    let is_limited = |mode| mode == Some(DistributionMode::LimitedFlows);
+    let limits = is_limited(Some(flows.mode))
+        || (flows.mode.stops() && flows.policies.iter().any(|policy| is_limited(policy.mode)));
+    if limits && settings.scenario.target_steps.is_empty() {
+        warnings.push(
+            "`execution.state_classification.target` names no state: in scenarios without `targetStates` every end is taken \
+             for off target"
+                .to_owned(),
+        );
+    }
     warnings
 }
 

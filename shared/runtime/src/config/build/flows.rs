@@ -197,7 +197,10 @@ impl SettingsBuilder {
         for (item, place) in self.items(path, policy, pointer, "scenarios") {
             match item.get("name").and_then(DocumentNode::as_str) {
                 Some(name) if is_name(name) => {
-                    names.insert(name.to_owned());
+                    if !names.insert(name.to_owned()) {
+                        let message = format!("the scenario `{name}` is given twice");
+                        self.values.push(path, Fault::new(&item, pointer_to(&place, "name"), message));
+                    }
                 }
                 Some(_) => self.values.push(path, Fault::new(&item, pointer_to(&place, "name"), BAD_NAME)),
                 None => self.values.push(path, Fault::new(&item, place, "expected `name: SCENARIO`")),

@@ -66,3 +66,23 @@ async fn http_a_cursor_of_another_list_is_refused_and_no_page_leaves_a_system_ou
         assert_eq!(names, ["C", "D", "a", "b", "e", "f"], "{limit} a page");
     }
 }
+
+#[tokio::test]
+async fn qlt_8_what_is_no_flag_and_no_field_changes_nothing() {
+    let engine = Installation::only("qlt_8_fields", &[Role::Intake], &[]).await;
+    let put = engine.env().http().put(format!("{}/v1/subscriptions/a", engine.base()));
+    let refused = put.json(&json!({"url": "amqp://?key=k", "dryRun": "true"})).send().await.unwrap();
+    let (status, problem) = (refused.status(), refused.json::<Value>().await.unwrap());
+    assert_eq!((status.as_u16(), &problem["pointer"]), (422, &json!("/dryRun")), "{problem}");
+    assert_eq!(engine.get("/v1/subscriptions/a").await.unwrap().status, 404);
+    for (path, body, field) in [
+        ("/v1/refused/1/drop", json!({"reason": "r", "dryRun": true}), "dryRun"),
+        ("/v1/scenarios/test", json!({"scenario": "", "tests": "", "operatoins": []}), "operatoins"),
+    ] {
+        let refused = engine.post(path, &body).await.unwrap();
+        assert!(
+            refused.status == 422 && refused.body["detail"].to_string().contains(field),
+            "{path}: {refused:?}"
+        );
+    }
+}

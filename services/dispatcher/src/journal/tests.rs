@@ -137,3 +137,13 @@ fn dsp_14_an_outage_of_an_hour_and_a_restless_limit_leave_few_rows_that_count_th
     assert_eq!(count + left_out as usize, decisions.len());
     assert_eq!(words(&rows[count - 2..]), [(3700, "decision 0", "slower"), (3701, "decision 0", "free")]);
 }
+
+#[test]
+fn dsp_14_the_first_limit_after_a_stop_is_a_decision_and_the_others_are_steps() {
+    let states =
+        ["limited", "limited", "stopped", "probing", "limited", "limited", "slowing", "enabled", "limited"];
+    let all: Vec<Decision> =
+        states.into_iter().zip(0..).map(|(state, second)| decision(second, state, None, "why")).collect();
+    let steps: Vec<bool> = all.iter().map(|one| is_step(one, &all)).collect();
+    assert_eq!(steps, [true, true, false, false, false, true, true, false, true]);
+}

@@ -139,6 +139,18 @@ mod tests {
             (with("stopped_flows", "down"), Some("no rule of `execution.error_handling` gives it")),
             (with("stopped_flows", "async.timeout"), None),
             (with("simple", "async.timeout"), Some("have no effect in this mode")),
+            (
+                "distribution: {mode: stopped_flows, flows: {limits: {error_handling: {built_in_classes: [], policies: {p: \
+                 {error_classes: [async.timeout], scenarios: [{name: s}]}}}, policies: {q: {scenarios: [{name: t}]}}}}}"
+                    .to_owned(),
+                Some("the scenario `t` has a policy"),
+            ),
+            (
+                "{distribution: {mode: stopped_flows, flows: {limits: {policies: {q: {scenarios: [{name: t}], params: {mode: \
+                 limited_flows}}}}}}, execution: {state_classification: {target: []}}}"
+                    .to_owned(),
+                Some("every end is taken for off target"),
+            ),
             ("distribution: {mode: nonsense}".to_owned(), None),
             ("config: {a: '${env.X}'}".to_owned(), Some("`PAGURUS__CONFIG__A`")),
             ("failover: {retry_jobs: true}".to_owned(), None),

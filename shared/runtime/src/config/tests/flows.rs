@@ -84,6 +84,7 @@ fn dsp_9_what_contradicts_itself_among_policies_is_refused_with_its_place() {
         (limits(&limiting(&long, "s")), "1 to 64 characters"),
         (limits(&limiting("c", &long)), "1 to 64 characters"),
         (limits(&limiting("async.timeout, crab.async.timeout", "s")), "is given twice"),
+        (limits(&limiting("c", "s}, {name: s")), "the scenario `s` is given twice"),
         (limits("policies: {p: {scenarios: [{name: s}], parms: {}}}"), "did you mean `params`?"),
         (
             limits(

@@ -208,8 +208,7 @@ impl NewNotification {
 
     fn with(order: &OrderHead, kind: Cow<'static, str>, body: String, wish: StoredNotify) -> Self {
         let kind = wish.recipient.kind(kind);
-        // The number, since the id may belong to another order once this one was removed.
-        let name = format!("{}\0{}\0{kind}", order.no, order.life);
+        let name = format!("{}\0{}\0{kind}", order.id, order.life);
         // Most go to the broker: their URLs are read by who sends them.
         let receiver = match wish.url.starts_with("http").then(|| Target::stored(&wish.url)) {
             Some(Ok(Target::Webhook(url))) => Some(url.receiver()),

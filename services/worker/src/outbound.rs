@@ -126,8 +126,7 @@ impl Outbound {
         let address = address.map_err(|broken| broken.named())?;
         let address = address.holding(call.secrets.clone());
         // A moment before the call ends, so that its failure names what took the time.
-        let left = call.timeout.saturating_sub(begun.elapsed() + CONNECT_MARGIN);
-        let address = address.connecting_within(left);
+        let address = address.connecting_by(begun + call.timeout - CONNECT_MARGIN.min(call.timeout / 10));
         permit(&settings.calls, &address.authority, call.host_of_order)?;
         traced::addressed(span, &address.authority);
         let headers = header_fields(&call, span.context()).map_err(|broken| broken.named())?;

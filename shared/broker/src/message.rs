@@ -163,15 +163,24 @@ impl Message {
     }
 }
 
-/// Headers as a JSON object. Bytes that are not text become `{"$bytes": "<hexadecimal>"}`, a time `{"$timestamp": <seconds>}`.
+/// Headers as a JSON object, as scenarios read them. Bytes that are not text become `{"$bytes": "<hexadecimal>"}`, times seconds.
 #[must_use]
 pub fn headers_to_json(headers: &[(String, HeaderValue)]) -> Value {
+    object(headers, |seconds| json!(seconds))
+}
+
+/// The same for a message that is kept: times become `{"$timestamp": <seconds>}`, so that they can be times again.
+pub(crate) fn headers_to_keep(headers: &[(String, HeaderValue)]) -> Value {
+    object(headers, |seconds| json!({ "$timestamp": seconds }))
+}
+
+fn object(headers: &[(String, HeaderValue)], time: fn(u64) -> Value) -> Value {
     let object: Map<String, Value> =
-        headers.iter().map(|(name, value)| (name.clone(), value_to_json(value))).collect();
+        headers.iter().map(|(name, value)| (name.clone(), value_to_json(value, time))).collect();
     Value::Object(object)
 }
 
-fn value_to_json(value: &HeaderValue) -> Value {
+fn value_to_json(value: &HeaderValue, time: fn(u64) -> Value) -> Value {
     match value {
         HeaderValue::Text(text) => json!(text),
         HeaderValue::Bytes(bytes) => {
@@ -181,9 +190,9 @@ fn value_to_json(value: &HeaderValue) -> Value {
         HeaderValue::Integer(number) => json!(number),
         HeaderValue::Float(number) => json!(number),
         HeaderValue::Boolean(boolean) => json!(boolean),
-        HeaderValue::Timestamp(seconds) => json!({ "$timestamp": seconds }),
-        HeaderValue::List(values) => Value::Array(values.iter().map(value_to_json).collect()),
-        HeaderValue::Table(entries) => headers_to_json(entries),
+        HeaderValue::Timestamp(seconds) => time(*seconds),
+        HeaderValue::List(values) => values.iter().map(|value| value_to_json(value, time)).collect(),
+        HeaderValue::Table(entries) => object(entries, time),
         HeaderValue::Null => Value::Null,
     }
 }

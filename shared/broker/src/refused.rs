@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::{
     delivery::Delivery,
-    message::{HeaderValue, Message, Properties, headers_to_json},
+    message::{HeaderValue, Message, Properties, headers_to_keep},
     topology::Names,
 };
 
@@ -108,7 +108,7 @@ fn original(properties: &Properties) -> Vec<(String, HeaderValue)> {
 
 /// Returns as many headers as fit, as JSON text, and true if some did not.
 fn headers_within(headers: &[(String, HeaderValue)], limit: usize) -> (String, bool) {
-    let Value::Object(all) = headers_to_json(headers) else {
+    let Value::Object(all) = headers_to_keep(headers) else {
         return ("{}".to_owned(), true);
     };
     let count = all.len();

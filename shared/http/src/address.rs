@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
@@ -21,8 +21,8 @@ pub struct Address {
     pub certificate: Option<Box<str>>,
     /// Names of the secrets that are sent there.
     pub secrets: Arc<[String]>,
-    /// Time within which a new connection is made.
-    pub(super) connects_within: Duration,
+    /// Time by which a new connection is made, where that may come before the time of all connections is over.
+    pub(super) connects_by: Option<Instant>,
 }
 
 /// A called system: scheme, host and port.
@@ -95,7 +95,7 @@ impl Address {
 
     fn of(authority: Arc<Authority>, path: Uri) -> Self {
         let (certificate, secrets) = (None, Arc::default());
-        Self { authority, path, certificate, secrets, connects_within: Duration::MAX }
+        Self { authority, path, certificate, secrets, connects_by: None }
     }
 }
 
@@ -120,10 +120,10 @@ impl Address {
         Self { secrets, ..self }
     }
 
-    /// The same for a request that waits no longer for a new connection, whatever the client has for all.
+    /// The same for a request that waits for a new connection until then, and no longer than the client waits for any.
     #[must_use]
-    pub fn connecting_within(self, connects_within: Duration) -> Self {
-        Self { connects_within, ..self }
+    pub fn connecting_by(self, by: Instant) -> Self {
+        Self { connects_by: Some(by), ..self }
     }
 }
 

@@ -63,14 +63,15 @@ impl Connector {
         &self.rules.secrets
     }
 
-    /// Connects within a time, and within that of all connections; names and TLS included.
+    /// Connects by a time, and within that of all connections; names and TLS included.
     pub async fn connect(
         &self,
         purpose: &ConnectionPurpose,
-        within: Duration,
+        by: Option<Instant>,
     ) -> Result<HttpConnection, Broken> {
         let ConnectionPurpose { authority, certificate, .. } = purpose;
-        let within = within.min(self.timeout);
+        let left = by.map(|by| by.saturating_duration_since(Instant::now()));
+        let within = left.map_or(self.timeout, |left| left.min(self.timeout));
         let connected = tokio::time::timeout(within, async {
             let stream = self.dial(purpose, within).await?;
             // An exchange is one small packet in each direction: nothing to gather.

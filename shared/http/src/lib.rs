@@ -74,7 +74,7 @@ impl HttpClient {
         *request.uri_mut() = address.path;
         *request.headers_mut() = headers;
         loop {
-            let connection = pool.connection(&self.connector, address.connects_within).await?;
+            let connection = pool.connection(&self.connector, address.connects_by).await?;
             match connection.exchange(request).await {
                 ExchangeOutcome::Answered(response, connection) => {
                     return Ok(HttpReply::new(response, connection, pool));

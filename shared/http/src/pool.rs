@@ -28,14 +28,14 @@ impl Pool {
         Self { purpose, idle: Mutex::default(), available: Semaphore::new(0), opened: Semaphore::new(OPENED) }
     }
 
-    /// A connection: one that is idle, or a new one, made within a time.
+    /// A connection: one that is idle, or a new one, made by a time.
     ///
     /// # Errors
     /// No connection could be made.
     pub async fn connection(
         &self,
         connector: &Connector,
-        within: Duration,
+        by: Option<Instant>,
     ) -> Result<HttpConnection, Broken> {
         loop {
             let free = match self.available.try_acquire() {
@@ -46,7 +46,7 @@ impl Pool {
                     // No semaphore is ever closed; time that ran out is no reason to wait on.
                     _slot = tokio::time::timeout(HURRY, self.opened.acquire()) => {
                         // Most calls find a connection: they do not carry the room for making one.
-                        return Box::pin(connector.connect(&self.purpose, within)).await;
+                        return Box::pin(connector.connect(&self.purpose, by)).await;
                     }
                 },
             };

@@ -209,7 +209,7 @@ async fn ord_32_a_killed_stage_and_the_queue_after_a_sleep_have_their_share() {
     let naps = "initialState: nap
 targetStates: [done]
 states:
-  nap: {entryPoint: true, actions: [{sleep: {for: 200ms}}], on: {sleep: asleep}}
+  nap: {entryPoint: true, actions: [{sleep: {for: 3s}}], on: {sleep: asleep}}
   asleep: {kind: sleeping, on: {timeout: done}}
   done: {kind: terminal}
 ";

@@ -381,7 +381,10 @@ async fn ord_33_a_first_stage_that_runs_is_shown_alike_everywhere() {
     engine.world().program(Program::at("/never").hang(9));
     engine.actions("asks", "- http: {method: POST, url: '${config.demo}/never', timeout: 60s}").await;
     engine.actions("parent", "- order: {scenario: asks, wait: false}").await;
-    let asked = engine.post("/v1/orders?wait=1", &json!({"id": "o", "scenario": "asks"})).await.unwrap();
+    let order = json!({"id": "o", "scenario": "asks"});
+    engine.accepted(order.clone()).await;
+    engine.reach("o", "running").await;
+    let asked = engine.post("/v1/orders?wait=1", &order).await.unwrap();
     let shown = engine.get("/v1/orders/o").await.unwrap().success().unwrap();
     for field in ["status", "scenarioStatus", "step", "startedAt"] {
         assert_eq!(asked.body[field], shown[field], "{field}: {asked:?}, {shown}");

@@ -32,7 +32,7 @@ statements! {
         INSERT INTO operations (key, asked, action, fields, search, again, reason, made_by, urgency, rate, ramp, follow_until, tenants, state,
                                 selection)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'running', '')
-        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked";
+        ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING no, (xmax = 0) AS is_new, asked, action, fields";
     FIND = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1");
     LOCK = concat!("SELECT ", operation!(), " FROM operations WHERE no = $1 FOR UPDATE");
     LIST = concat!("
@@ -227,6 +227,8 @@ pub struct CreatedOperation {
     pub is_new: bool,
     /// Digest of what was asked under the key; none for an operation of a former version.
     pub digest: Option<String>,
+    /// Word and fields of the action that was asked for.
+    pub action: [String; 2],
 }
 
 /// Makes an operation, or finds the one that a request of the same key has made.
@@ -268,7 +270,12 @@ pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperat
             ],
         )
         .await?;
-    Ok(CreatedOperation { no: row.get("no"), is_new: row.get("is_new"), digest: row.get("asked") })
+    Ok(CreatedOperation {
+        no: row.get("no"),
+        is_new: row.get("is_new"),
+        digest: row.get("asked"),
+        action: [row.get("action"), row.get("fields")],
+    })
 }
 
 /// An operation by its number.

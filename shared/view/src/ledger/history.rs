@@ -40,17 +40,23 @@ pub(super) struct HistoryReader<'a> {
     /// True while the order is in no queue, or stands behind others in its own: until a stage of the life has begun, and after a
     /// sleep.
     queues: bool,
+    /// True until anything has been seen that says where time went.
+    is_new: bool,
 }
 
 impl<'a> HistoryReader<'a> {
     /// The ledger of an order of which nothing is known but that it was registered.
     pub fn new(order: &'a LedgerOrder, end: Timestamp) -> Self {
-        let postponed = || (LedgerReason::Postponed, None);
-        let ledger = OrderLedger::new(order.created_at, end, postponed());
-        let mut reader = Self { ledger, order, is_first: true, queues: true };
-        let first = if order.is_postponed { postponed() } else { reader.ready() };
-        reader.ledger.turn(order.created_at, first);
-        reader
+        let ledger = OrderLedger::new(order.created_at, end, (LedgerReason::Postponed, None));
+        Self { ledger, order, is_first: true, queues: true, is_new: true }
+    }
+
+    /// Goes behind the registration of an order of which no stage is known: it might have run since then, unless it was postponed.
+    fn leave_registration(&mut self) {
+        if std::mem::take(&mut self.is_new) && !self.order.is_postponed {
+            let ready = self.ready();
+            self.ledger.turn(self.order.created_at, ready);
+        }
     }
 
     /// Takes the next event.
@@ -59,6 +65,7 @@ impl<'a> HistoryReader<'a> {
         match event.kind.as_str() {
             "stage" | ENTERED => {
                 let ready = self.ready();
+                self.is_new = false;
                 if let Some(stage) = self.stage(event, &detail) {
                     self.queues = stage.then.0 == LedgerReason::Sleep;
                     self.ledger.stage(stage, ready);
@@ -66,12 +73,16 @@ impl<'a> HistoryReader<'a> {
                 }
             }
             kind if ends_life(kind) => {
+                self.leave_registration();
                 if let Some(started) = time(detail.started_at.as_deref()) {
                     self.ledger.turn(started, (LedgerReason::Work, None));
                 }
                 self.ledger.turn(event.at, (LedgerReason::Ended, None));
             }
-            "restart_postponed" => self.ledger.turn(event.at, (LedgerReason::Postponed, None)),
+            "restart_postponed" => {
+                self.queues = true;
+                self.ledger.turn(event.at, (LedgerReason::Postponed, None));
+            }
             "restarted" | "rerun" | "repaired" => {
                 (self.is_first, self.queues) = (true, true);
                 let ready = self.ready();
@@ -124,6 +135,7 @@ impl<'a> HistoryReader<'a> {
             self.ledger.turn(since, ready);
         }
         if let Some(since) = self.order.running_since {
+            self.leave_registration();
             self.ledger.turn(since, (LedgerReason::Work, None));
         }
         self.ledger.finish()

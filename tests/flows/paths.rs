@@ -37,7 +37,7 @@ async fn http_a_cursor_of_another_list_is_refused_and_no_page_leaves_a_system_ou
     let save = engine.env().http().put(format!("{}/v1/searches/failed", engine.base()));
     let saved = save.json(&json!({"status": ["fail"]})).send().await.unwrap();
     assert!(saved.status().is_success(), "{}", saved.text().await.unwrap());
-    for list in ["/v1/orders?status=fail", "/v1/orders?saved=failed"] {
+    for list in ["/v1/orders?status=fail", "/v1/orders?saved=failed", "/v1/counts?saved=failed"] {
         let strange = engine.get(&format!("{list}&cursor=nonsense")).await.unwrap();
         assert_eq!(
             (strange.status, &strange.body["pointer"]),
@@ -85,4 +85,31 @@ async fn qlt_8_what_is_no_flag_and_no_field_changes_nothing() {
             "{path}: {refused:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn http_a_thing_may_have_the_name_of_any_path_beside_its_own() {
+    let engine = Installation::only("http_beside", &[Role::Intake], &[]).await;
+    let document = engine.get("/openapi.json").await.unwrap().success().unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    let mut beside = 0;
+    // Ids of refused messages are made by the engine, and guides are its own.
+    for (path, here) in
+        paths.iter().filter(|(path, _)| path.starts_with("/v1/") && *path != "/v1/refused/drop")
+    {
+        let (parent, word) = path.rsplit_once('/').unwrap();
+        let of_things = paths.iter().filter(|(other, _)| {
+            other.rsplit_once('/').is_some_and(|(of, name)| of == parent && name.starts_with('{'))
+        });
+        for (_, things) in of_things.filter(|_| !word.starts_with('{')) {
+            for method in things.as_object().unwrap().keys().filter(|method| here.get(method).is_none()) {
+                let method: reqwest::Method = method.to_uppercase().parse().unwrap();
+                let url = format!("{}{path}", engine.base());
+                let status = engine.env().http().request(method.clone(), url).send().await.unwrap().status();
+                assert_ne!(status, 405, "{method} {path}");
+                beside += 1;
+            }
+        }
+    }
+    assert!(beside >= 15, "{beside}");
 }

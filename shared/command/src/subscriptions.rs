@@ -27,7 +27,8 @@ const BEFORE_THE_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 type Changed<T> = Result<Result<T, Problem>, Error>;
 
 impl Commands {
-    /// Makes a subscription, or gives the one of this name another rule; true where it was made. A dry run only checks.
+    /// Makes a subscription, or gives the one of this name another rule; true where it was made, none where a dry run only
+    /// checked it.
     ///
     /// # Errors
     /// The problem to answer with.
@@ -37,7 +38,7 @@ impl Commands {
         body: &Value,
         expected: &Expected,
         by: &Principal,
-    ) -> Result<bool, Problem> {
+    ) -> Result<Option<bool>, Problem> {
         checked_name(name).map_err(|fault| Problem::of_faults(Type::Invalid, &[fault]))?;
         let is_dry = body["dryRun"] == true;
         let put = async {
@@ -60,10 +61,10 @@ impl Commands {
                 .await?;
             if is_dry {
                 tx.rollback().await?;
-            } else {
-                tx.commit().await?;
+                return Ok(Ok(None));
             }
-            Ok(Ok(stored.is_none()))
+            tx.commit().await?;
+            Ok(Ok(Some(stored.is_none())))
         };
         put.await.map_err(self.failed("subscriptions"))?
     }

@@ -139,10 +139,7 @@ impl Views {
         if !query.by.is_empty() {
             return Err(invalid("/by", "counts stand at /v1/counts"));
         }
-        let search = self.searched(&query.selection).await?;
-        if query.cursor.as_deref().is_some_and(|cursor| !SearchWalk::is_cursor(&search, cursor)) {
-            return Err(strange_cursor());
-        }
+        let search = self.walked(&query).await?;
         let _turn = self.turn().await?;
         let found = async {
             let client = self.host.store.api().await?;
@@ -158,7 +155,7 @@ impl Views {
 
     /// Counts of the orders that a search wants, by one or two keys.
     pub async fn order_counts(&self, query: OrdersQuery) -> Result<OrderCounts, Problem> {
-        let search = self.searched(&query.selection).await?;
+        let search = self.walked(&query).await?;
         if search.reads_payloads() {
             let message = "values of parameters and variables cannot be counted by: list the orders";
             return Err(invalid("/params", message));
@@ -187,6 +184,15 @@ impl Views {
             complete: counted.is_complete,
             items: items.collect(),
         })
+    }
+
+    /// The search of a query, whose cursor is one of it.
+    async fn walked(&self, query: &OrdersQuery) -> Result<Search, Problem> {
+        let search = self.searched(&query.selection).await?;
+        match &query.cursor {
+            Some(cursor) if !SearchWalk::is_cursor(&search, cursor) => Err(strange_cursor()),
+            _ => Ok(search),
+        }
     }
 
     /// The search of a selection, or the saved one that it names.

@@ -41,8 +41,8 @@ const SVG: &str = "image/svg+xml";
 /// Longest name in a path.
 const MAX_NAME_BYTES: usize = 64;
 
-/// Paths of other requests that a scenario with the name of their last word has, too.
-const ALSO_NAMES: [&str; 5] = [
+/// Paths of other requests, whose last word a scenario may have as its name.
+const NAMES_TOO: [&str; 5] = [
     "/v1/scenarios/check",
     "/v1/scenarios/complete",
     "/v1/scenarios/graph",
@@ -51,11 +51,11 @@ const ALSO_NAMES: [&str; 5] = [
 ];
 
 pub(super) fn routes(table: Table) -> Table {
-    ALSO_NAMES.into_iter().fold(named(table), also_named)
+    NAMES_TOO.into_iter().fold(own_routes(table), also_by_name)
 }
 
-/// Adds a scenario with the name that a path ends with.
-fn also_named(table: Table, path: &'static str) -> Table {
+/// Adds the scenario that has the last word of a path as its name.
+fn also_by_name(table: Table, path: &'static str) -> Table {
     let name = move || Path(path.rsplit('/').next().unwrap_or_default().to_owned());
     let write = move |intake, views, by, headers, _: NoQuery, body: Body| {
         apply(intake, views, name(), by, headers, body)
@@ -69,7 +69,7 @@ fn also_named(table: Table, path: &'static str) -> Table {
     )
 }
 
-fn named(table: Table) -> Table {
+fn own_routes(table: Table) -> Table {
     const YAML: &str = "application/yaml";
     table
         .of("Scenarios", "The definitions that orders run, by name and version.")

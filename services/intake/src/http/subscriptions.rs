@@ -90,10 +90,9 @@ async fn put(
 ) -> HttpResult<Response<Body>> {
     let expected = expected(&headers)?;
     let asked = read_json(&intake, body).await?;
-    let is_new = intake.commands.put_subscription(&name, &asked, &expected, &by).await?;
-    if asked["dryRun"] == true {
+    let Some(is_new) = intake.commands.put_subscription(&name, &asked, &expected, &by).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
-    }
+    };
     let view = views.subscription(&name).await?;
     let headers = [(header::ETAG, format!("\"{}\"", view.tag))];
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };

@@ -218,7 +218,7 @@ impl Commands {
             self.host.metrics.count(Count::ScheduleTimes, run.outcome.as_str(), count);
             let at = time::shown(run.due_at);
             match run.outcome {
-                // It has its line as any order has.
+                // Its line is that of any registration.
                 RunOutcome::Registered => {}
                 RunOutcome::Refused => {
                     tracing::warn!(

@@ -233,40 +233,24 @@ pub struct CreatedOperation {
 
 /// Makes an operation, or finds the one that a request of the same key has made.
 pub async fn create(tx: &Tx<'_>, new: &NewOperation<'_>) -> Result<CreatedOperation> {
-    let NewOperation {
-        key,
-        digest,
-        action,
-        fields,
-        search,
-        again,
-        reason,
-        by,
-        rate,
-        ramp,
-        follow_until,
-        tenants,
-        ..
-    } = new;
     let statement = tx.prepare_cached(CREATE).await?;
-    let urgency = new.urgency.as_str();
     let row = tx
         .query_one(
             &statement,
             &[
-                key,
-                digest,
-                action,
-                fields,
-                search,
-                again,
-                reason,
-                by,
-                &urgency,
-                rate,
-                ramp,
-                follow_until,
-                tenants,
+                &new.key,
+                &new.digest,
+                &new.action,
+                &new.fields,
+                &new.search,
+                &new.again,
+                &new.reason,
+                &new.by,
+                &new.urgency.as_str(),
+                &new.rate,
+                &new.ramp,
+                &new.follow_until,
+                &new.tenants,
             ],
         )
         .await?;

@@ -165,8 +165,7 @@ impl Finished {
         }
     }
 
-    /// When it goes on, and the stream of that time; none where it has ended. What a stage has executed before counts for no
-    /// sleep.
+    /// Stream and time of what goes on later; none for an end. The length of a sleep counts from the end of what was executed.
     #[must_use]
     pub fn timer(&self, groups: &AgeGroups) -> Option<(Stream, Timestamp)> {
         let at = self.then.due_at()?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use pagurus_harness::world::program::{Program, Step};
+use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -136,4 +136,59 @@ async fn scn_9_calls_that_come_while_a_stage_runs_wait_and_are_handled_in_their_
     engine.reach("a", "success").await;
     assert_eq!(paths(engine.world().calls("/**")), ["/held null", "/said 1", "/said 2", "/after null"]);
     assert_eq!(path(&engine, "a").await, ["work", "napping", "after", "done"]);
+}
+
+/// Waits for an answer; takes call `look`, which asks a system of its own.
+const WAITING: &str = r#"initialState: ask
+calls:
+  look: {actions: [{http: {url: "${config.demo}/limited"}}], answer: "${callbacks}"}
+states:
+  ask:
+    actions: [{http: {url: "${config.demo}/asked", request: answer}}, {wait: {timeout: 10m}}]
+    on: {wait: asked, fail: failed}
+  asked: {kind: waiting, on: {callback: check, timeout: failed}}
+  check:
+    actions: [{script: "result(callbacks.answer.body)"}]
+    on: {success: done, fail: failed}
+  done: {kind: terminal}
+  failed: {kind: terminal, outcome: fail}
+"#;
+
+#[tokio::test]
+async fn scn_9_a_call_that_is_held_before_a_closed_system_takes_nothing_from_the_wait_of_its_order() {
+    let engine =
+        Installation::configured("scn_9_held", "systems: {named: [{name: limited, path: /limited}]}\n").await;
+    engine.scenario("waits", WAITING).await;
+    engine.actions("closes", &call("/limited")).await;
+    for id in ["early", "late"] {
+        engine.run(json!({"id": id, "scenario": "waits"}), "wait").await;
+    }
+    let headers = vec![("retry-after".to_owned(), "5".to_owned())];
+    let later = Step { then: Then::Answer { status: 429, headers, body: json!({}) }, ..Step::fine() };
+    engine.world().program(Program::at("/limited").first(1, &later));
+    engine.run(json!({"id": "closes", "scenario": "closes"}), "fail").await;
+    for id in ["early", "late"] {
+        let asked = engine.act(id, "calls?timeout=1s", &json!({"name": "look", "key": "k"})).await;
+        assert_eq!(asked.status, 202, "{asked:?}");
+    }
+    let answer = json!({"body": {"code": 7}, "reason": "a test"});
+    let answered = async |id: &str| {
+        let answered = engine.act(id, "requests/answer/answer", &answer).await;
+        assert_eq!(answered.status, 200, "{answered:?}");
+    };
+    answered("early").await;
+    let looked = async |id: &str| {
+        let looked = engine.get(&format!("/v1/orders/{id}/calls/k?timeout=30s")).await.unwrap();
+        assert_eq!(looked.body["status"], "answered", "{looked:?}");
+        looked.body["answer"]["answer"]["body"].clone()
+    };
+    assert_eq!(looked("late").await, Value::Null);
+    looked("early").await;
+    let order = engine.get("/v1/orders/late").await.unwrap().body;
+    assert_eq!(order["status"], "wait", "the end of the hold is not the end of its wait: {order}");
+    answered("late").await;
+    for id in ["early", "late"] {
+        assert_eq!(engine.reach(id, "success").await["result"], json!({"code": 7}));
+    }
+    assert_eq!(engine.world().calls("/limited").len(), 3, "the system is left alone meanwhile");
 }

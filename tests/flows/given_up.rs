@@ -106,6 +106,22 @@ async fn scn_22_whatever_ends_the_wait_the_called_system_is_notified_once() {
 }
 
 #[tokio::test]
+async fn scn_22_a_call_that_holds_a_nul_is_made_and_holds_up_no_other() {
+    let engine = engine("scn_22_nul", "10m").await;
+    engine.world().program(Program::at("/odd").then_answer(202, json!({"id": "j\0-1"})));
+    let body = r#"body: {order: "${order.id}", job: "${response.body.id}", request: "${request.id}"}"#;
+    let odd = asking("10m").replace("/ask", "/odd").replace(body, r#"body: {text: "${response.body.id}"}"#);
+    assert!(odd.contains("text:"), "{odd}");
+    engine.scenario("odd", &odd).await;
+    for (id, scenario) in [("odd", "odd"), ("other", "asks")] {
+        engine.run(json!({"id": id, "scenario": scenario}), "wait").await;
+        engine.act(id, "kill", &json!({"reason": "nobody wants it"})).await.success().unwrap();
+        heard(&engine, id, "done").await;
+    }
+    assert_eq!(engine.world().calls("/cancel").len(), 2);
+}
+
+#[tokio::test]
 async fn scn_22_nobody_is_notified_of_what_was_answered() {
     let engine = engine("scn_22_answered", "10m").await;
     let answering = Program::at("/ask").then_answer(202, json!({"id": "j-1"}));

@@ -333,7 +333,7 @@ async fn try_write(host: &Host, batch: &[Arc<StageFinish>]) -> Result<FinishOutc
 
 /// Sends news to the others, below the commit: all of it hints.
 async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
-    let Followed { ready, mut asked } = written.followed;
+    let Followed { ready, mut requests } = written.followed;
     let (mut effects, mut samples) = (Effects::of_ready(&ready), Samples::default());
     for (end, _) in batch.iter().zip(&written.applied).filter(|(_, applied)| **applied) {
         let finished = &end.finished;
@@ -358,8 +358,7 @@ async fn tell(host: &Host, batch: &[Arc<StageFinish>], written: FinishOutcome) {
             class,
         });
         samples.add(&end.claimed.flow, scenario, &end.calls);
-        let systems = asked.remove(&finished.no).into_iter().flatten();
-        systems.for_each(|system| effects.asks(&end.claimed.flow, system));
+        effects.moves(&end.claimed.flow, requests.remove(&finished.no).into_iter().flatten());
         if let Some((stream, at)) = timer(finished, host) {
             effects.timer(stream, at);
         }

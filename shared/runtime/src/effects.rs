@@ -99,9 +99,11 @@ impl Effects {
         self.ready.push(ready(stage, stream));
     }
 
-    /// Adds a request of a flow to a called system that is waited for from now on.
-    pub fn asks(&mut self, flow: &str, system: String) {
-        *self.requests.entry((flow.to_owned(), system)).or_default() += 1;
+    /// Adds requests of a flow to called systems that are waited for from now on, or not any more.
+    pub fn moves(&mut self, flow: &str, requests: impl IntoIterator<Item = (String, i32)>) {
+        for (system, by) in requests {
+            *self.requests.entry((flow.to_owned(), system)).or_default() += by;
+        }
     }
 
     /// Adds requests, by flow and called system, that are not waited for any more.

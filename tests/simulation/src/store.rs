@@ -248,13 +248,16 @@ impl Tables {
         no: OrderNo,
         status: RequestStatus,
         which: impl Fn(Uuid, &RequestRow) -> bool,
-    ) {
+    ) -> usize {
+        let mut closed = 0;
         for id in self.requests_of.get(&no).cloned().unwrap_or_default() {
             let Some(request) = self.requests.get_mut(&id) else { continue };
             if request.status == RequestStatus::Open && which(id, request) {
                 request.status = status;
+                closed += 1;
             }
         }
+        closed
     }
 
     /// Notes that an order now waits for these requests, and for no others.
@@ -264,7 +267,7 @@ impl Tables {
             let Some(request) = self.requests.get_mut(&id) else { continue };
             if request.status == RequestStatus::Open {
                 let was = std::mem::replace(&mut request.awaited, awaited.contains(&RequestId(id)));
-                more += i32::from(request.awaited && !was);
+                more += i32::from(request.awaited) - i32::from(was);
             }
         }
         self.note_requests(no, more);

@@ -12,10 +12,11 @@ use crate::sql::statements;
 use crate::{Client, Result, Tx};
 
 statements! {
-    // Taking counts the attempt, and keeps others off for as long as the call may last, and a while to write its outcome.
+    // Taking counts the attempt, and keeps others off for as long as the call may last, and a while to write its outcome. The
+    // call is text, and is not parsed: one that PostgreSQL could not read, for a NUL in it, would hold up all others.
     TAKE = "
         UPDATE cancellations c
-           SET next_at = now() + make_interval(secs => (c.call::jsonb ->> 'timeoutMs')::double precision / 1000 + $2),
+           SET next_at = now() + make_interval(secs => coalesce(substring(c.call FROM '\"timeoutMs\":([0-9]{1,9})[,}]')::double precision / 1000, 0) + $2),
                attempts = c.attempts + 1
          WHERE c.id = ANY(ARRAY(
                SELECT id FROM cancellations WHERE status = 'pending' AND next_at <= now()

@@ -68,11 +68,16 @@ statements! {
     AWAIT = "
         WITH given_up AS (
             UPDATE requests SET awaited = false
-             WHERE order_no = ANY($3::bigint[]) AND status = 'open' AND awaited AND NOT id = ANY($1::uuid[]))
-        UPDATE requests r SET awaited = true, system = t.system
-          FROM unnest($1::uuid[], $2::text[]) AS t (id, system)
-         WHERE r.id = ANY(ARRAY[t.id]) AND r.status = 'open' AND NOT r.awaited
-        RETURNING r.order_no, r.system";
+             WHERE order_no = ANY($3::bigint[]) AND status = 'open' AND awaited AND NOT id = ANY($1::uuid[])
+            RETURNING order_no, system),
+        asked AS (
+            UPDATE requests r SET awaited = true, system = t.system
+              FROM unnest($1::uuid[], $2::text[]) AS t (id, system)
+             WHERE r.id = ANY(ARRAY[t.id]) AND r.status = 'open' AND NOT r.awaited
+            RETURNING r.order_no, r.system)
+        SELECT order_no, system, 1 AS by FROM asked WHERE system IS NOT NULL
+         UNION ALL
+        SELECT order_no, system, -1 FROM given_up WHERE system IS NOT NULL";
     // What an action says only after its answer came: how its request is given up.
     SET_CANCELS = "
         UPDATE requests r SET cancel = t.cancel
@@ -139,6 +144,9 @@ statements! {
         SELECT r.name FROM requests r JOIN orders o ON o.no = r.order_no AND o.life = r.life
          WHERE r.order_no = $1 AND r.status = 'open' AND r.awaited ORDER BY r.registered_at, r.id LIMIT 1000";
 }
+
+/// Called systems from which orders now wait for more answers or for fewer, by order.
+pub type RequestsMoved = HashMap<OrderNo, Vec<(String, i32)>>;
 
 /// A request to be stored before it is sent.
 #[derive(Clone, Debug)]
@@ -256,24 +264,23 @@ pub(crate) fn actor_of(request: &str) -> String {
 }
 
 /// These requests are what the orders now wait for, and no others: each with the called system that is to answer it, if it
-/// is one. Answers with the systems of those that were not waited for before.
+/// is one. Answers with the called systems of those that were not waited for before, and of those that are not any more: how
+/// many more requests there are of each.
 pub(crate) async fn mark_awaited(
     tx: &Tx<'_>,
     orders: &[i64],
     requests: &[(RequestId, Option<&str>)],
-) -> Result<HashMap<OrderNo, Vec<String>>> {
+) -> Result<RequestsMoved> {
     let columns = columns!((id, system) in requests => {
         id: Uuid = id.0,
         system: Option<&str> = *system,
     });
     let rows = columns.query(tx, AWAIT, &[&orders]).await?;
-    let mut asked: HashMap<OrderNo, Vec<String>> = HashMap::new();
+    let mut moved = RequestsMoved::new();
     for row in &rows {
-        if let Some(system) = row.get("system") {
-            asked.entry(OrderNo(row.get("order_no"))).or_default().push(system);
-        }
+        moved.entry(OrderNo(row.get("order_no"))).or_default().push((row.get("system"), row.get("by")));
     }
-    Ok(asked)
+    Ok(moved)
 }
 
 /// The wait of these orders is over: what was awaited and did not come is too late from now on.

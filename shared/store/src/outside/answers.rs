@@ -5,7 +5,7 @@ pub mod kept;
 pub(crate) mod taken;
 
 use std::borrow::Borrow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use pagurus_domain::activation::Stream;
@@ -35,7 +35,8 @@ statements! {
           FROM orders o
          WHERE r.id = ANY($1::uuid[]) AND r.status = 'open'
            AND o.no = ANY(ARRAY[r.order_no]) AND o.life = r.life AND o.finished_at IS NULL
-        RETURNING r.id, CASE WHEN r.hand_out > 0 THEN r.name END AS task, CASE WHEN r.awaited THEN r.system END AS system, o.flow";
+        RETURNING r.id, r.order_no, r.awaited, CASE WHEN r.hand_out > 0 THEN r.name END AS task,
+                  CASE WHEN r.awaited THEN r.system END AS system, o.flow";
     // One decision ends a task, whichever of its hand-outs it answers.
     CANCEL_SIBLINGS = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -197,7 +198,16 @@ where
         keeps
     });
     store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
-    let woken = if accepted == 0 { Vec::new() } else { due::wake_answered(tx, &orders).await? };
+    // What an order does not await, because it is held or the stage that asked goes on, wakes nobody. Of a task every
+    // hand-out counts.
+    let wakes = |row: &&Row| row.get("awaited") || row.get::<_, Option<&str>>("task").is_some();
+    let awaiting = rows.iter().filter(wakes).map(|row| row.get("order_no"));
+    let awaiting: BTreeSet<i64> = awaiting.collect();
+    let woken = if awaiting.is_empty() {
+        Vec::new()
+    } else {
+        due::wake_answered(tx, &awaiting.into_iter().collect::<Vec<_>>()).await?
+    };
     Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed, decided })
 }
 

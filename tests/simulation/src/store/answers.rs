@@ -102,7 +102,9 @@ impl Tables {
         let status = request.status;
         let is_open = status == RequestStatus::Open || (twice && status == RequestStatus::Answered);
         if lives && (is_open || any_life) {
-            orders.push(request.no);
+            if request.awaited || any_life {
+                orders.push(request.no);
+            }
             self.witness.answered_life(request.no, request.life, self.orders[&request.no].life);
             let (no, awaited) = (request.no, request.awaited);
             if let Some(request) = self.requests.get_mut(&id) {
@@ -114,12 +116,15 @@ impl Tables {
         if status == RequestStatus::Answered { "duplicate" } else { "late" }
     }
 
+    /// The readable snapshot of an order.
+    pub(super) fn snapshot_of(&self, no: OrderNo) -> Option<Snapshot> {
+        self.snapshots.get(&no).and_then(|text| Snapshot::from_text(text).ok())
+    }
+
     /// Requests that an order waits for, by its position, and those among them that are answered.
     #[must_use]
     pub fn awaited_by_position(&self, no: OrderNo) -> (usize, usize) {
-        let Some(Ok(snapshot)) = self.snapshots.get(&no).map(|text| Snapshot::from_text(text)) else {
-            return (0, 0);
-        };
+        let Some(snapshot) = self.snapshot_of(no) else { return (0, 0) };
         if snapshot.handling.is_some() || snapshot.main.held.is_some() {
             return (0, 0);
         }

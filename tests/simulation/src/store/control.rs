@@ -94,7 +94,7 @@ impl Tables {
         self.due.remove(&no);
         self.drop_deadlines(no);
         self.leave_queue(no);
-        self.close_requests(no, RequestStatus::Canceled, |_, _| true);
+        let _ = self.close_requests(no, RequestStatus::Canceled, |_, _| true);
         self.write_ending(&locked, &change, ending);
         self.close_conditions(no);
         let by_hand = matches!(ending.cause, Cause::Killed | Cause::Canceled | Cause::Interrupted);
@@ -178,7 +178,7 @@ impl Tables {
             let stored = self.snapshots.get(&no).and_then(|text| Snapshot::from_text(text).ok());
             stored.unwrap_or_default().restarted_at(from).to_text()
         });
-        self.close_requests(no, RequestStatus::Canceled, |_, _| true);
+        let _ = self.close_requests(no, RequestStatus::Canceled, |_, _| true);
         match snapshot {
             Some(text) => self.snapshots.insert(no, text),
             None => self.snapshots.remove(&no),

@@ -266,11 +266,16 @@ impl Tables {
             self.note_end(end.no);
             ready.extend(self.settle_dependants(end.no));
         }
-        if let Then::Wait { requests, .. } = then {
-            self.mark_awaited(end.no, requests);
-            if !self.has(Planted::EarlyAnswerOverlooked) {
-                ready.extend(self.wake_answered(end.no));
+        match then {
+            Then::Wait { requests, .. } => {
+                self.mark_awaited(end.no, requests);
+                if !self.has(Planted::EarlyAnswerOverlooked) {
+                    ready.extend(self.wake_answered(end.no));
+                }
             }
+            // The end of a hold is not the end of the wait around it.
+            Then::Hold { .. } => self.mark_awaited(end.no, &[]),
+            _ => {}
         }
         true
     }

@@ -54,14 +54,16 @@ impl Tables {
         if by.times_requests_out() {
             let (awaited, answered) = self.awaited_by_position(no);
             self.witness.timed_out(no, awaited, answered);
-            self.time_out(no);
+            let closed = self.time_out(no);
+            let is_held = self.snapshot_of(no).is_some_and(|snapshot| snapshot.hold().is_some());
+            self.witness.hold_ended(no, if is_held { closed } else { 0 });
         }
         self.make_ready(no, by, Some(due.at), repeat_at)
     }
 
-    /// Closes the requests that an order awaited in vain: their answers are too late from now on.
-    pub(super) fn time_out(&mut self, no: OrderNo) {
-        self.close_requests(no, RequestStatus::Timeout, |_, request| request.awaited);
+    /// Closes the requests that an order awaited in vain: their answers are too late from now on. Returns how many.
+    pub(super) fn time_out(&mut self, no: OrderNo) -> usize {
+        self.close_requests(no, RequestStatus::Timeout, |_, request| request.awaited)
     }
 
     /// Stages that were woken and not begun, by flow.

@@ -113,6 +113,13 @@ impl Witness {
         self.found(of_waking(no, due_at, now));
     }
 
+    /// A hold has ended, and so many requests were closed by it.
+    pub(super) fn hold_ended(&mut self, no: OrderNo, closed: usize) {
+        self.found(Violation::unless(closed == 0, Invariant::CallbackKept, || {
+            format!("order {no}: the end of a hold closes {closed} of its requests")
+        }));
+    }
+
     pub(super) fn timed_out(&mut self, no: OrderNo, awaited: usize, answered: usize) {
         let in_vain = awaited > 0 && awaited == answered;
         self.found(Violation::unless(!in_vain, Invariant::CallbackKept, || {

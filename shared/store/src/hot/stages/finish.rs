@@ -20,7 +20,7 @@ use crate::hot::due;
 use crate::hot::place::insert_due;
 use crate::hot::queues;
 use crate::hot::ready::ReadyStage;
-use crate::hot::requests;
+use crate::hot::requests::{self, RequestsMoved};
 use crate::hot::stages::Claimed;
 use crate::sql::statements;
 use crate::{Result, Tx, beside};
@@ -238,8 +238,8 @@ pub struct Followed {
     /// The stages that are ready at once: because all their callbacks or a call had come before, or because they waited for
     /// one of these ends.
     pub ready: Vec<ReadyStage>,
-    /// The called systems of the requests that are waited for from now on, by order.
-    pub asked: HashMap<OrderNo, Vec<String>>,
+    /// The requests that are waited for from now on, or not any more.
+    pub requests: RequestsMoved,
 }
 
 /// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction.
@@ -367,21 +367,25 @@ async fn give_up(tx: &Tx<'_>, finished: &[&Finished]) -> Result<()> {
 }
 
 /// The rows of the orders are locked by now, so that a callback is either seen here or sees the
-/// timer that was just set.
+/// timer that was just set. An order that is held awaits nothing meanwhile: the end of the hold is not the end of its wait.
 async fn await_callbacks(tx: &Tx<'_>, finished: &[&Finished]) -> Result<Followed> {
-    let mut orders = Vec::new();
+    let (mut waiting, mut held) = (Vec::new(), Vec::new());
     let mut awaited = Vec::new();
     for f in finished {
-        if let Then::Wait { requests, .. } = &f.then {
-            orders.push(f.no.0);
-            let system =
-                |id| f.asked.iter().find(|(asked, _)| asked == id).map(|(_, system)| system.as_str());
-            awaited.extend(requests.iter().map(|id| (*id, system(id))));
+        match &f.then {
+            Then::Wait { requests, .. } => {
+                waiting.push(f.no.0);
+                let system =
+                    |id| f.asked.iter().find(|(asked, _)| asked == id).map(|(_, system)| system.as_str());
+                awaited.extend(requests.iter().map(|id| (*id, system(id))));
+            }
+            Then::Hold { .. } => held.push(f.no.0),
+            _ => {}
         }
     }
-    if orders.is_empty() {
+    if waiting.is_empty() && held.is_empty() {
         return Ok(Followed::default());
     }
-    let asked = requests::mark_awaited(tx, &orders, &awaited).await?;
-    Ok(Followed { ready: due::wake_answered(tx, &orders).await?, asked })
+    let requests = requests::mark_awaited(tx, &[&*waiting, &*held].concat(), &awaited).await?;
+    Ok(Followed { ready: due::wake_answered(tx, &waiting).await?, requests })
 }

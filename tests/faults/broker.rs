@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use lapin::BasicProperties;
-use lapin::options::{BasicConsumeOptions, QueueDeclareOptions};
+use lapin::options::{BasicConsumeOptions, BasicGetOptions, QueueDeclareOptions};
 use lapin::types::FieldTable;
 use pagurus_harness::client::amqp::Amqp;
 use pagurus_harness::of_test::OfTest;
@@ -147,6 +147,60 @@ async fn amqp_2_under_a_disk_alarm_http_takes_orders_and_nodes_stop_in_their_tim
     }
     let amqp = Amqp::connect(&url, engine.env.prefix()).await.unwrap();
     assert_eq!(kept_notifications(&amqp, ids.len()).await, ids.len(), "orders that were notified");
+    engine.holds().await;
+    drop(engine);
+    broker.end().await;
+}
+
+#[tokio::test]
+async fn ord_19_a_queue_that_never_confirms_is_left_alone_and_holds_up_no_other_receiver() {
+    let broker = Broker::start("silent").await;
+    let url = broker.rabbit.url();
+    let amqp = Amqp::connect(&url, "silent").await.unwrap();
+    let channel = amqp.channel();
+    for queue in ["dead", "well"] {
+        let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
+        channel.queue_declare(queue.into(), durable, FieldTable::default()).await.unwrap();
+    }
+    // As a quorum queue without its majority: it takes messages, and says nothing.
+    let suspend = "{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<\"/\">>, queue, <<\"dead\">>)), sys:suspend(amqqueue:get_pid(Q)).";
+    broker.rabbit.control(&["eval", suspend]).await.unwrap();
+    let settings = [
+        ("PAGURUS__BROKER__URL", url.as_str()),
+        ("PAGURUS__BROKER__CONFIRM_TIMEOUT", "3s"),
+        ("PAGURUS__NOTIFY__ALLOW", "[{queue: dead}, {queue: well}]"),
+    ];
+    let engine = Installation::start("silent_queue", &settings).await;
+    let order = |id: &str, queue: &str| {
+        body(id, "call", json!({"notify": {"url": format!("amqp://?queue={queue}")}}))
+    };
+    let shows = async |id: &str, said: &str| {
+        let begun = Instant::now();
+        loop {
+            let path = format!("/v1/orders/{id}");
+            let order = engine.api.get(&path).await.unwrap().success().unwrap().to_string();
+            if order.contains(said) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{id}: {order}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    Load { bodies: vec![order("first", "dead")] }.post(&engine).await;
+    shows("first", "did not answer within").await;
+    let begun = Instant::now();
+    for number in 0..10 {
+        let bodies = vec![order(&format!("dead-{number}"), "dead"), order(&format!("well-{number}"), "well")];
+        Load { bodies }.post(&engine).await;
+        while channel.basic_get("well".into(), BasicGetOptions { no_ack: true }).await.unwrap().is_none() {
+            assert!(begun.elapsed() < 2 * PATIENCE, "well-{number} was never notified");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let took = begun.elapsed();
+    shows("dead-9", "has not confirmed for a while").await;
+    assert!(took < Duration::from_secs(12), "ten receivers wait for another one: {took:?}");
+    broker.rabbit.control(&["eval", &suspend.replace("suspend", "resume")]).await.unwrap();
     engine.holds().await;
     drop(engine);
     broker.end().await;

@@ -71,7 +71,7 @@ pub(crate) async fn publish<'a>(host: &Host, notifications: &'a [Notification]) 
     let published = if own {
         host.broker.publish_many(messages).await
     } else {
-        host.broker.publish_many_foreign(messages).await
+        host.broker.publish_to_receivers(messages).await
     };
     let (given, mut delivered) = (addressed.len(), 0);
     for (together, published) in addressed.into_iter().zip(published) {

@@ -27,6 +27,9 @@ pub enum Error {
     /// No answer came in time. The message may have been taken nevertheless.
     #[error("the message broker did not answer within {0:?}")]
     TimedOut(Duration),
+    /// The destination let the time for a confirm pass not long ago; nothing was sent.
+    #[error("nothing was sent: its destination has not confirmed for a while, and is tried again later")]
+    Silent,
     /// The broker answered with a negative confirm, for example because a queue is full.
     #[error("the message broker did not take the message")]
     NotTaken,
@@ -76,6 +79,7 @@ impl Error {
             Self::Down(_)
             | Self::Blocked(_)
             | Self::TimedOut(_)
+            | Self::Silent
             | Self::NotTaken
             | Self::MissingBinding(_)
             | Self::ChannelEnded(_) => true,

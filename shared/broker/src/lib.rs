@@ -33,6 +33,7 @@ mod message;
 pub mod publisher;
 mod reconnect;
 pub mod refused;
+mod silence;
 mod socket;
 mod state;
 pub mod topology;
@@ -45,6 +46,7 @@ use std::{
 use pagurus_domain::id::Role;
 use pagurus_tls::ReloadingTls;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use address::usable_address;
@@ -61,6 +63,7 @@ pub use local::LocalConsumers;
 pub use message::{HeaderValue, Message, Properties, headers_to_json};
 pub use publisher::Published;
 use publisher::Publisher;
+use silence::{QueueAddress, SilentDestinations, destination};
 pub use state::{BrokerState, LinkState, STARVED};
 use topology::Names;
 
@@ -124,6 +127,8 @@ struct Inner {
     publisher: Publisher,
     keeper: Keeper,
     foreign: Foreign,
+    silent: SilentDestinations,
+    confirm_timeout: Duration,
     local: Option<LocalConsumers>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
@@ -156,6 +161,8 @@ impl Broker {
             publisher: Publisher::new(publish.clone(), config.confirm_timeout, Some(keeper.clone())),
             keeper,
             foreign: Foreign::new(Arc::clone(&settings), config.confirm_timeout, stop.child_token()),
+            silent: SilentDestinations::default(),
+            confirm_timeout: config.confirm_timeout,
             local: config.local,
             settings,
             publish,
@@ -211,6 +218,31 @@ impl Broker {
     /// that only the bad one fails. That can send a good one twice, with the same `message_id`.
     pub async fn publish_many_foreign(&self, messages: Vec<Message>) -> Vec<Published> {
         self.inner.publisher.foreign(messages).await
+    }
+
+    /// The same for messages that are sent again by others or not at all, such as notifications and receipts: a destination that
+    /// has let the time for a confirm pass is left alone for a while, with [`Error::Silent`], so that it holds up no others.
+    pub async fn publish_to_receivers(&self, messages: Vec<Message>) -> Vec<Published> {
+        let Inner { silent, confirm_timeout, .. } = &*self.inner;
+        let names = self.names();
+        let is_own =
+            |message: &Message| [&names.callbacks, &names.notifications].contains(&&message.exchange);
+        let admitted = silent.admit(&messages, Instant::now(), *confirm_timeout * 2);
+        let goes = messages.iter().zip(admitted).map(|(message, admitted)| admitted || is_own(message));
+        let goes: Vec<bool> = goes.collect();
+        let going = messages.into_iter().zip(&goes).filter_map(|(message, goes)| goes.then_some(message));
+        let going: Vec<Message> = going.collect();
+        let noted: Vec<Option<QueueAddress>> =
+            going.iter().map(|message| (!is_own(message)).then(|| destination(message))).collect();
+        let published = if going.is_empty() { Vec::new() } else { self.publish_many_foreign(going).await };
+        let (destinations, outcomes): (Vec<_>, Vec<_>) =
+            noted.into_iter().zip(published.iter().cloned()).filter_map(|(to, one)| Some((to?, one))).unzip();
+        silent.note(&destinations, &outcomes, Instant::now());
+        let mut published = published.into_iter();
+        let left_alone = || Published::Failed(Error::Silent);
+        goes.into_iter()
+            .map(|went| went.then(|| published.next()).flatten().unwrap_or_else(left_alone))
+            .collect()
     }
 
     /// The same in another virtual host, over a connection of its own that is opened when it is first

@@ -105,7 +105,10 @@ impl PublisherLane {
         let channel = tokio::select! {
             created = create => created?,
             () = link.lost(generation.number) => return Err(connection_lost()),
-            () = sleep_until(deadline) => return Err(Error::TimedOut(began.elapsed())),
+            // Nothing was sent.
+            () = sleep_until(deadline) => {
+                return Err(Error::Down(format!("no channel was opened within {:?}", began.elapsed())));
+            }
         };
         let opened = OpenChannel { generation: generation.number, channel };
         Ok(open.insert(opened).clone())

@@ -124,7 +124,7 @@ pub(super) async fn send(host: &Host, replies: Vec<(ReplyTo, Receipts)>) -> Vec<
     if messages.is_empty() {
         return arrived;
     }
-    let published = host.broker.publish_many_foreign(messages).await;
+    let published = host.broker.publish_to_receivers(messages).await;
     let mut lost = 0;
     for (arrived, published) in arrived.iter_mut().filter(|sent| **sent).zip(published) {
         *arrived = matches!(published, Published::Confirmed);

@@ -90,6 +90,26 @@ async fn lives(engine: &Installation) -> BTreeMap<String, Value> {
         .collect()
 }
 
+/// A stop that the dispatcher confirmed holds at once, though the clock of the intake is ahead and that of the dispatcher
+/// behind, and one with an end is over in time.
+async fn stops_hold_by_the_clock_of_the_database(engine: &Installation) {
+    let stop = async |asked: Value| {
+        let stopped = engine.api.post("/v1/flows/stop", &asked).await.unwrap().success().unwrap();
+        assert_eq!(stopped["confirmed"], true, "{stopped}");
+    };
+    stop(json!({"keyword": "long-nap", "reason": "a test"})).await;
+    for (id, scenario) in [("held", "long-nap"), ("free", "call")] {
+        Load { bodies: vec![body(id, scenario, json!({}))] }.post(engine).await;
+    }
+    engine.api.wait_status("free", "success", PATIENCE).await.unwrap();
+    let held = engine.api.get("/v1/orders/held").await.unwrap().success().unwrap();
+    assert_eq!(held["status"], "new", "its flow is stopped: {held}");
+    stop(json!({"keyword": "long-na", "reason": "a test", "for": "2s", "resume": true})).await;
+    let lifted = json!({"keyword": "long-nap", "reason": "a test"});
+    engine.api.post("/v1/flows/resume", &lifted).await.unwrap().success().unwrap();
+    engine.api.wait_status("held", "success", PATIENCE).await.unwrap();
+}
+
 #[tokio::test]
 async fn qlt_5_nodes_whose_clocks_are_wrong_and_jump_do_nothing_early_lose_nothing_and_nobody() {
     let clocks = Clocks::build(tempfolder("clocks"));
@@ -110,6 +130,8 @@ async fn qlt_5_nodes_whose_clocks_are_wrong_and_jump_do_nothing_early_lose_nothi
     let before = lives(&engine).await;
     let amqp = engine.env.amqp().await.unwrap();
     let inbox = engine.listen(&amqp).await;
+    stops_hold_by_the_clock_of_the_database(&engine).await;
+    engine.env.world().forget();
 
     let load = Load::with_naps("wrong", 20);
     load.publish(&amqp).await;

@@ -12,6 +12,7 @@ use pagurus_domain::order::principal::Principal;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Level};
 use pagurus_runtime::task::{BackgroundTask, NextTurn, TurnPause};
+use pagurus_store::upkeep::clock;
 use pagurus_store::upkeep::revision;
 use pagurus_store::upkeep::stops::{self, ShiftingStop};
 use pagurus_store::upkeep::windows::{self, StoredWindow};
@@ -125,8 +126,9 @@ impl Walks {
         if self.known.as_ref().is_none_or(|(known, _)| *known != revision) {
             self.known = Some((revision, MaintenanceRules::read(&client).await?));
         }
+        // By the clock that stops and windows are of.
+        let now = clock::now(&client).await?;
         drop(client);
-        let now = Timestamp::now();
         let Some((_, rules)) = &self.known else { return Ok(false) };
         show(host, rules.windows.iter(), now);
         let due = rules.due(now);

@@ -58,7 +58,10 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
     let policy = policy(&host.settings());
     let mut dispatcher = Dispatcher::new(policy.clone());
     let mut closed = ClosedSystems::default();
-    let mut journal = Journal::new(Timestamp::now());
+    knowledge::read_clock(&host.store.recovery().await?, host)
+        .await
+        .context("reading the clock of the database")?;
+    let mut journal = Journal::new(host.clock.now());
     let knowledge = knowledge::remember(host, lease.epoch, &mut dispatcher, &mut closed, &mut journal).await;
     let knowledge = knowledge.context("reading what the dispatcher before knew")?;
     let mut leader = EventLoop {
@@ -66,7 +69,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         lease,
         dispatcher,
         policy,
-        reader: Reader::default(),
+        reader: Reader::of(host),
         unheard: Unheard::default(),
         shortage: Shortage::default(),
         fullness: Lasting::noted_after(FULL_FOR),
@@ -76,7 +79,7 @@ pub(crate) async fn lead(host: &Host, lease: &Lease) -> anyhow::Result<()> {
         workers_changed: true,
     };
     let begun = Instant::now();
-    let count = leader.reader.rebuild(host, &mut leader.dispatcher).await.context("reading what is ready")?;
+    let count = leader.reader.rebuild(&mut leader.dispatcher).await.context("reading what is ready")?;
     tracing::info!(ready = count, took_ms = begun.elapsed().as_millis(), "all that may run is known");
     leader.lead(&consumer).await;
     host.readiness.note(None);
@@ -135,9 +138,9 @@ impl EventLoop<'_> {
             if let Err(error) = queue_heads(self.host, &mut self.dispatcher).await {
                 self.trouble("queue heads", &error);
             }
-            let hand_outs = self.dispatcher.poll(Timestamp::now(), MAX_HAND_OUTS);
+            let hand_outs = self.dispatcher.poll(self.host.clock.now(), MAX_HAND_OUTS);
             full = hand_outs.len() == MAX_HAND_OUTS;
-            self.tell_workers(Timestamp::now()).await;
+            self.tell_workers(self.host.clock.now()).await;
             if !hand_outs.is_empty() {
                 self.send(hand_outs).await;
             }
@@ -153,7 +156,8 @@ impl EventLoop<'_> {
                 _ if full => {}
                 None => std::future::pending::<()>().await,
                 Some(at) => {
-                    let wait = Duration::try_from(at.duration_since(Timestamp::now())).unwrap_or_default();
+                    let wait =
+                        Duration::try_from(at.duration_since(self.host.clock.now())).unwrap_or_default();
                     tokio::time::sleep(wait).await;
                 }
             }
@@ -182,7 +186,7 @@ impl EventLoop<'_> {
     fn hear(&mut self, delivery: &Delivery) {
         let content = runtime_news::read::<News>(&self.host.metrics, "news", &delivery.body);
         let Some(content) = content else { return };
-        let now = Timestamp::now();
+        let now = self.host.clock.now();
         // Before what is ready: it may be the same order, under its next number.
         for left in content.left {
             let no = OrderNo(left.no);
@@ -239,13 +243,13 @@ impl EventLoop<'_> {
     }
 
     async fn learn(&mut self, learnt: Learnt) {
-        let now = Timestamp::now();
+        let now = self.host.clock.now();
         match learnt {
             Learnt::Rules(rules) => {
                 let revision = rules.revision;
                 self.closed.decided(&rules.overrides);
                 self.journal.follow(rules.clone());
-                knowledge::tell(&mut self.dispatcher, rules);
+                knowledge::tell(&mut self.dispatcher, rules, now);
                 self.tell_workers(now).await;
                 self.knowledge.confirm(revision, self.dispatcher.last_serial()).await;
             }
@@ -306,7 +310,7 @@ impl EventLoop<'_> {
     }
 
     async fn reread(&mut self) {
-        if let Err(error) = self.reader.turn(self.host, &mut self.dispatcher, &mut self.unheard).await {
+        if let Err(error) = self.reader.turn(&mut self.dispatcher, &mut self.unheard).await {
             self.trouble("re-reading", &error);
         }
         for ((stream, flow), count) in self.unheard.lost(Instant::now()) {

@@ -13,11 +13,11 @@ use pagurus_domain::number::saturated;
 use pagurus_runtime::Host;
 use pagurus_runtime::metrics::{Count, Guard};
 use pagurus_runtime::node::chain;
-use pagurus_store::Error;
 use pagurus_store::hot::requests;
 use pagurus_store::upkeep::decisions::{self, NewDecision};
-use pagurus_store::upkeep::flows;
 use pagurus_store::upkeep::stops::{self, OperatorRules};
+use pagurus_store::upkeep::{clock, flows};
+use pagurus_store::{Client, Error};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -97,15 +97,15 @@ pub(crate) async fn remember(
     let client = host.store.recovery().await?;
     let limit = saturated::<i64>(host.settings().distribution.flows.max_known);
     let (flows, systems) = flows::all(&client, limit).await?;
-    let now = Timestamp::now();
-    let rules = stops::rules(&client).await?;
+    let rules = read_rules(&client, host).await?;
+    let now = host.clock.now();
     journal.remember(&flows, &systems, rules.clone(), now);
     dispatcher.handle(DispatchEvent::Remembered { flows, systems }, now);
     closed.decided(&rules.overrides);
-    tell(dispatcher, rules.clone());
+    tell(dispatcher, rules.clone(), now);
     let within = host.settings().distribution.flows.open_requests_within;
     let open = requests::open(&client, within).await?;
-    dispatcher.handle(DispatchEvent::OpenRequests(open), Timestamp::now());
+    dispatcher.handle(DispatchEvent::OpenRequests(open), host.clock.now());
     // Nothing was handed out under this epoch before.
     stops::confirm(&client, epoch, rules.revision, 0).await?;
     let (learnt_sender, learnt) = mpsc::channel(4);
@@ -126,9 +126,22 @@ pub(crate) async fn remember(
     Ok(Knowledge { learnt, commands, rules_changed, _stop: stop.drop_guard() })
 }
 
+/// Reads what operators decided, and the clock that their times are of. A rule that holds from its commit holds by that clock.
+async fn read_rules(client: &Client, host: &Host) -> Result<OperatorRules, Error> {
+    let rules = stops::rules(client).await?;
+    read_clock(client, host).await?;
+    Ok(rules)
+}
+
+/// Reads the clock of the database.
+pub(crate) async fn read_clock(client: &Client, host: &Host) -> Result<(), Error> {
+    let asked = Instant::now();
+    host.clock.note(clock::now(client).await?, asked);
+    Ok(())
+}
+
 /// Tells the dispatcher what operators decided.
-pub(crate) fn tell(dispatcher: &mut Dispatcher, rules: OperatorRules) {
-    let now = Timestamp::now();
+pub(crate) fn tell(dispatcher: &mut Dispatcher, rules: OperatorRules, now: Timestamp) {
     // First, so that what a stop takes over from a window, or the other way, does not go on for a moment.
     dispatcher.handle(DispatchEvent::Windows(rules.windows), now);
     dispatcher.handle(DispatchEvent::Stops(rules.stops), now);
@@ -250,7 +263,7 @@ impl KnowledgeTask {
     }
 
     async fn read_rules(&mut self) -> Result<(), Error> {
-        let rules = stops::rules(&self.host.store.recovery().await?).await?;
+        let rules = read_rules(&self.host.store.recovery().await?, &self.host).await?;
         if rules != self.rules {
             Journal::rules(&self.rules, &rules);
             self.rules = rules.clone();

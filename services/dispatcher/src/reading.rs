@@ -30,8 +30,8 @@ const QUEUES: usize = 500;
 const SHARE_OF_TIME: u32 = 20;
 
 /// Reads on where the last call ended.
-#[derive(Debug, Default)]
 pub(crate) struct Reader {
+    host: Host,
     /// The round of what is ready that is under way.
     round: Option<Round>,
     /// Memory from round to round.
@@ -51,9 +51,24 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
+    /// A reader that has read nothing yet.
+    pub fn of(host: &Host) -> Self {
+        Self {
+            host: host.clone(),
+            round: None,
+            rounds: Rounds::default(),
+            waited: Duration::ZERO,
+            longest_wait: Duration::ZERO,
+            oldest: HashMap::new(),
+            ended_round: None,
+            read: None,
+            workers: BTreeMap::new(),
+        }
+    }
+
     /// Reads everything, page by page; returns the number of stages that may run.
-    pub async fn rebuild(&mut self, host: &Host, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
-        let client = host.store.recovery().await?;
+    pub async fn rebuild(&mut self, dispatcher: &mut Dispatcher) -> Result<usize, Error> {
+        let client = self.host.store.recovery().await?;
         let mut count = 0;
         // What was known of a former time is void: everything is read.
         (self.round, self.rounds) = (None, Rounds::default());
@@ -62,7 +77,7 @@ impl Reader {
             let page = self.page(&client).await?;
             count += page.len();
             let rows = page.into_iter().map(|row| ready(row.stage)).collect();
-            dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
+            dispatcher.handle(DispatchEvent::Ready(rows), self.host.clock.now());
             self.tell_oldest(dispatcher);
             // Between two pages the lease is renewed and signals are seen.
             tokio::task::yield_now().await;
@@ -77,27 +92,22 @@ impl Reader {
 
     /// Takes one turn of the slow pass: a page of what is ready, what is in progress, the workers. Stages that
     /// nothing was known of are counted as their news would be, and the woken ones among them noted.
-    pub async fn turn(
-        &mut self,
-        host: &Host,
-        dispatcher: &mut Dispatcher,
-        unheard: &mut Unheard,
-    ) -> Result<(), Error> {
-        let client = host.store.recovery().await?;
+    pub async fn turn(&mut self, dispatcher: &mut Dispatcher, unheard: &mut Unheard) -> Result<(), Error> {
+        let client = self.host.store.recovery().await?;
         if self.read.is_some_and(|(at, took)| at.elapsed() < took * SHARE_OF_TIME) {
             return self.workers(&client, dispatcher).await;
         }
         let begun = Instant::now();
         let page = self.page(&client).await?;
         for ReadyRow { stage, stream, .. } in &page {
-            if note_found(host, dispatcher, stage)
+            if note_found(&self.host, dispatcher, stage)
                 && let Some(stream) = stream
             {
                 unheard.read((stage.no, stage.attempt), *stream, &stage.flow, Instant::now());
             }
         }
         let rows = page.into_iter().map(|row| ready(row.stage)).collect();
-        dispatcher.handle(DispatchEvent::Ready(rows), Timestamp::now());
+        dispatcher.handle(DispatchEvent::Ready(rows), self.host.clock.now());
         self.tell_oldest(dispatcher);
         self.workers(&client, dispatcher).await?;
         self.in_progress(&client, dispatcher).await?;
@@ -125,7 +135,7 @@ impl Reader {
         }
         self.round = round.after_page(&numbers, PAGE);
         self.waited = page.iter().map(|row| row.waited).fold(self.waited, Duration::max);
-        let now = Timestamp::now();
+        let now = self.host.clock.now();
         for row in &page {
             let since = now.checked_sub(row.waited).unwrap_or(now);
             match self.oldest.get_mut(&row.stage.flow) {
@@ -146,13 +156,13 @@ impl Reader {
     fn tell_oldest(&mut self, dispatcher: &mut Dispatcher) {
         if let Some(oldest) = self.ended_round.take() {
             let rows = oldest.into_iter().map(|(flow, since)| (flow.into(), since)).collect();
-            dispatcher.handle(DispatchEvent::OldestReady(rows), Timestamp::now());
+            dispatcher.handle(DispatchEvent::OldestReady(rows), self.host.clock.now());
         }
     }
 
     /// Tells the dispatcher which workers came, changed and went.
     pub async fn workers(&mut self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
-        let now = Timestamp::now();
+        let now = self.host.clock.now();
         let present: BTreeMap<Incarnation, (u32, bool)> = cluster::workers(client)
             .await?
             .into_iter()
@@ -178,7 +188,7 @@ impl Reader {
     /// Orders in progress, by the rows: ready ones first, so that a stage that is being claimed
     /// is seen in one of the two.
     async fn in_progress(&self, client: &Client, dispatcher: &mut Dispatcher) -> Result<(), Error> {
-        let doubtful: Vec<i64> = dispatcher.doubtful(Timestamp::now()).iter().map(|no| no.0).collect();
+        let doubtful: Vec<i64> = dispatcher.doubtful(self.host.clock.now()).iter().map(|no| no.0).collect();
         let still =
             if doubtful.is_empty() { Vec::new() } else { stages::still_ready(client, &doubtful).await? };
         let running = stages::running(client).await?;
@@ -195,14 +205,14 @@ impl Reader {
                 })
                 .collect(),
         };
-        dispatcher.handle(DispatchEvent::InProgress(snapshot), Timestamp::now());
+        dispatcher.handle(DispatchEvent::InProgress(snapshot), self.host.clock.now());
         Ok(())
     }
 }
 
 /// Reads the heads of queues that the dispatcher is in doubt about.
 pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Result<(), Error> {
-    let wanted = dispatcher.wanted_queues(Timestamp::now(), QUEUES);
+    let wanted = dispatcher.wanted_queues(host.clock.now(), QUEUES);
     if wanted.is_empty() {
         return Ok(());
     }
@@ -221,7 +231,7 @@ pub(crate) async fn queue_heads(host: &Host, dispatcher: &mut Dispatcher) -> Res
         })
         .collect();
     let events = wanted.into_iter().map(|queue| QueueHead { head: heads.remove(&*queue), queue }).collect();
-    dispatcher.handle(DispatchEvent::QueueHeads(events), Timestamp::now());
+    dispatcher.handle(DispatchEvent::QueueHeads(events), host.clock.now());
     Ok(())
 }
 

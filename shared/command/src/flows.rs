@@ -13,9 +13,9 @@ use pagurus_domain::time;
 use pagurus_runtime::Effects;
 use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::recovery::leases;
-use pagurus_store::upkeep::flows;
 use pagurus_store::upkeep::shift::{Shift, Window};
 use pagurus_store::upkeep::stops::{self, NewStop, StoredStop};
+use pagurus_store::upkeep::{clock, flows};
 use pagurus_wire::flows::{
     ConfirmationView, ResignRequest, ResumeRequest, StopOutcome, StopRequest, SystemOrderRequest,
 };
@@ -46,7 +46,7 @@ impl Commands {
         let text = |name, text| checked(name, text, MAX_TEXT);
         text("keyword", &asked.keyword)?;
         text("reason", &asked.reason)?;
-        let now = Timestamp::now();
+        let now = self.database_time().await?;
         let from = asked.from.unwrap_or(now).max(now);
         let end = end_of(from, asked.duration.as_deref())?;
         if asked.resume && end.is_none() {
@@ -171,7 +171,7 @@ impl Commands {
     ) -> Result<ConfirmationView, Problem> {
         checked("system", system, MAX_TEXT)?;
         checked("reason", &asked.reason, MAX_TEXT)?;
-        let now = Timestamp::now();
+        let now = self.database_time().await?;
         let from = asked.from.unwrap_or(now).max(now);
         let until = end_of(from, asked.duration.as_deref())?;
         let rule = SystemOverride { system: system.to_owned(), order, from, until };
@@ -272,6 +272,12 @@ impl Commands {
         let more_flows = flows.len() > most;
         flows.truncate(most);
         Ok(StopOutcome { flows, more_flows, ready, ..StopOutcome::default() })
+    }
+
+    /// Time by the clock of the database, by which rules of operators hold: that of the node may be another.
+    pub(crate) async fn database_time(&self) -> Result<Timestamp, Problem> {
+        let now = async { clock::now(&self.host.store.operations().await?).await };
+        now.await.map_err(self.failed("clock"))
     }
 
     /// Waits until the active dispatcher goes by this revision of the rules.

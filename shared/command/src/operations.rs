@@ -23,6 +23,7 @@ use pagurus_store::lists::audit::AuditEntry;
 use pagurus_store::lists::search::{self, SearchWalk};
 use pagurus_store::lists::searches;
 use pagurus_store::outside::operations::{self, CreatedOperation, NewOperation};
+use pagurus_store::upkeep::clock;
 use pagurus_store::upkeep::shift::{self, Shift, Window};
 use pagurus_wire::operations::{OperationOutcome, OperationRequest};
 use pagurus_wire::problem::{Problem, Type};
@@ -119,7 +120,7 @@ impl Commands {
         if made.is_new {
             if let BulkAction::Shift(distance) = action {
                 // A record of its own, by which it can be undone.
-                let window = Window::open(Timestamp::now());
+                let window = Window::open(clock::now(&tx).await?);
                 let keyword = format!("operation:{}", made.no);
                 let shift = Shift {
                     keyword,

@@ -54,7 +54,7 @@ impl Commands {
     /// # Errors
     /// The problem to answer with.
     pub async fn add_window(&self, asked: &WindowRequest, by: &Principal) -> Result<WindowOutcome, Problem> {
-        let now = Timestamp::now();
+        let now = self.database_time().await?;
         let target = target_of(asked)?;
         checked("reason", &asked.reason, MAX_TEXT)?;
         let calendar = Calendar::read(&asked.calendar(now));
@@ -127,7 +127,7 @@ impl Commands {
         by: &Principal,
     ) -> Result<WindowOutcome, Problem> {
         checked("reason", &asked.reason, MAX_TEXT)?;
-        let now = Timestamp::now();
+        let now = self.database_time().await?;
         let mut tries = Tries::default();
         let (rule, shift, revision) = loop {
             let done = self.try_act(no, action, &asked.reason, by, (now, tries.is_again())).await;

@@ -18,7 +18,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use crate::config::{LiveSettings, Settings};
 use crate::metrics::Count;
 use crate::order_log::{self, LoggedEnd};
-use crate::{HttpServer, Metrics, MinuteCounts, Readiness, Traces, offline};
+use crate::{DatabaseClock, HttpServer, Metrics, MinuteCounts, Readiness, Traces, offline};
 
 /// Surroundings of a service. Cheap to clone, as every task and every request has one; the tasks it spawns end with it.
 #[derive(Clone)]
@@ -36,6 +36,8 @@ pub struct HostParts {
     pub live: LiveSettings,
     /// Postgres.
     pub store: Store,
+    /// Clock of the database, for services that go by its times.
+    pub clock: DatabaseClock,
     /// RabbitMQ.
     pub broker: Broker,
     /// Everything that is counted.

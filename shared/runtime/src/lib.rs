@@ -12,7 +12,8 @@ mod chain;
 pub mod compute;
 pub mod config;
 pub mod costly;
-pub mod effects;
+pub mod database_clock;
+mod effects;
 mod health;
 mod host;
 pub mod hosts;
@@ -58,6 +59,7 @@ use tokio_util::task::TaskTracker;
 
 pub use batch::Batcher;
 use config::{DatabaseSettings, LiveSettings, Settings};
+pub use database_clock::DatabaseClock;
 pub use effects::Effects;
 pub use health::Readiness;
 pub use host::{Host, HostParts};
@@ -137,12 +139,7 @@ where
     let InProcess { listen, draining, local } = process;
     let settings = live.now();
     may_start(&settings, role, listen)?;
-    let name: Arc<str> = settings
-        .node
-        .name
-        .clone()
-        .unwrap_or_else(|| format!("{role}-{}-{}", host_name(), std::process::id()))
-        .into();
+    let name = node_name(&settings, role);
     let store = store(&settings.database, &name)?;
     let metrics = Metrics::new(role);
     let stats = MinuteCounts::default();
@@ -180,6 +177,7 @@ where
             node,
             live: live.clone(),
             store: store.clone(),
+            clock: DatabaseClock::new(),
             broker: broker.clone(),
             metrics: metrics.clone(),
             stats: stats.clone(),
@@ -202,6 +200,12 @@ where
     broker.close().await;
     traces.close().await;
     Ok(())
+}
+
+/// The configured name of the node, or one of this process.
+fn node_name(settings: &Settings, role: Role) -> Arc<str> {
+    let own = || format!("{role}-{}-{}", host_name(), std::process::id());
+    settings.node.name.clone().unwrap_or_else(own).into()
 }
 
 /// Refuses what `pagurus config check` refuses.

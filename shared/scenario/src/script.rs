@@ -31,7 +31,7 @@ use bounds::Size;
 pub use bounds::{Limits, MOST_OPERATIONS, STACK_BYTES};
 use calls::CodeKind;
 pub use clock::Clock;
-use convert::{from_dynamic, to_dynamic};
+use convert::{ExactNumbers, from_dynamic, to_dynamic};
 pub(super) use events::{EventCall, RAISE};
 pub(super) use faults::remedy;
 use faults::{compile_error, innermost, run_error};
@@ -257,6 +257,10 @@ impl Scripting {
     pub fn run(&self, script: &Script, context: &mut Context) -> Result<Said, RunError> {
         let said = Arc::new(Mutex::new(Said::default()));
         let (mut scope, size) = scope_of(&script.roots, &script.locals, context);
+        let mut exact = ExactNumbers::default();
+        let given = script.roots.contains("vars").then(|| context.vars.values());
+        given.into_iter().flatten().for_each(|value| exact.add(value));
+        context.element.iter().for_each(|element| exact.add(&element.value));
         let engine = speaking_engine(self.limits.wider(size).as_ref().unwrap_or(&self.limits), &said);
         self.limits.begin(size);
         let outcome = engine.run_ast_with_scope(&mut scope, &script.ast);
@@ -275,16 +279,22 @@ impl Scripting {
         }
         if script.roots.contains("vars") {
             let vars = scope.get_value::<Dynamic>("vars").unwrap_or(Dynamic::UNIT);
-            match from_dynamic(&vars)? {
-                Value::Object(map) => context.vars = map,
-                _ => return Err(RunError::new("`vars` must stay a map")),
+            let Value::Object(mut vars) = from_dynamic(&vars)? else {
+                return Err(RunError::new("`vars` must stay a map"));
+            };
+            if !exact.is_empty() {
+                vars.values_mut().for_each(|value| exact.restore(value));
             }
+            context.vars = vars;
         }
         if let Some(element) = &mut context.element
             && script.locals.iter().any(|local| *local == *element.name)
         {
             let value = scope.get_value::<Dynamic>(&element.name).unwrap_or(Dynamic::UNIT);
             element.value = from_dynamic(&value)?;
+            if !exact.is_empty() {
+                exact.restore(&mut element.value);
+            }
         }
         Ok(said)
     }

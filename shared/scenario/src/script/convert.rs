@@ -1,6 +1,8 @@
 //! Values between JSON and the script engine. Must never lose anything silently: what JSON cannot
 //! hold is an error.
 
+use std::collections::HashMap;
+
 use pagurus_domain::classes::SCRIPT_LIMIT;
 use rhai::Dynamic;
 use serde_json::{Map, Number, Value};
@@ -20,6 +22,45 @@ pub(super) fn to_dynamic(value: &Value) -> Dynamic {
         Value::Object(map) => Dynamic::from_map(
             map.iter().map(|(key, value)| (key.as_str().into(), to_dynamic(value))).collect(),
         ),
+    }
+}
+
+/// Whole numbers that the script engine can only round, by what it makes of them; none where two become the same.
+#[derive(Debug, Default)]
+pub(super) struct ExactNumbers(HashMap<u64, Option<Number>>);
+
+impl ExactNumbers {
+    /// Adds those in a value that is given to a script.
+    pub fn add(&mut self, value: &Value) {
+        match value {
+            Value::Number(number) if number.is_u64() && !number.is_i64() => {
+                let rounded = number.as_f64().unwrap_or(f64::NAN).to_bits();
+                let known = self.0.entry(rounded).or_insert_with(|| Some(number.clone()));
+                known.take_if(|known| known != number);
+            }
+            Value::Array(list) => list.iter().for_each(|item| self.add(item)),
+            Value::Object(map) => map.values().for_each(|item| self.add(item)),
+            _ => {}
+        }
+    }
+
+    /// Puts them back where the script has left or moved them.
+    pub fn restore(&self, value: &mut Value) {
+        match value {
+            Value::Number(number) if number.is_f64() => {
+                let rounded = number.as_f64().unwrap_or(f64::NAN).to_bits();
+                if let Some(Some(exact)) = self.0.get(&rounded) {
+                    *number = exact.clone();
+                }
+            }
+            Value::Array(list) => list.iter_mut().for_each(|item| self.restore(item)),
+            Value::Object(map) => map.values_mut().for_each(|item| self.restore(item)),
+            _ => {}
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -27,6 +27,22 @@ fn scn_5_a_script_sets_vars_says_a_result_and_raises_an_event() {
 }
 
 #[test]
+fn scn_5_whole_numbers_that_the_language_rounds_are_kept_where_a_script_leaves_them() {
+    let scripting = Scripting::new(Limits::default());
+    let code = "vars.x = 1; vars.changed = vars.changed / 2.0; vars.all.push(2); vars.twins.remove(0);";
+    let script = scripting.compile_script(code).unwrap();
+    let (most, other) = (u64::MAX, u64::MAX - 1_000_000);
+    let twins = [other - 1_000_000, other - 1_000_001];
+    let vars = json!({"id": most, "changed": most, "all": [most, {"id": other}], "twins": twins});
+    let mut context = Context { vars: vars.as_object().unwrap().clone(), ..Context::default() };
+    scripting.run(&script, &mut context).unwrap();
+    assert_eq!(context.vars["id"], json!(most));
+    assert_eq!(context.vars["all"], json!([most, {"id": other}, 2]));
+    assert!(context.vars["twins"][0].is_f64(), "nobody knows which of the two is left");
+    assert!(context.vars["x"] == 1 && context.vars["changed"].is_f64(), "{:?}", context.vars);
+}
+
+#[test]
 fn scn_5_an_event_is_raised_from_inside_a_function_too() {
     let (said, _) = run("fn end() { success() } end();").unwrap();
     assert_eq!(said.raised, Some(Raised::Success));

@@ -8,11 +8,14 @@ use pagurus_domain::order::stage::Then;
 use pagurus_domain::system::{BuiltInClass, CallFailure, CallKind, CallOutcome, SystemNames, host_and_path};
 
 use super::need::{HttpFailure, NO_ROOM, SECRET_KEPT};
+use super::retry_after;
 use super::snapshot::{Destination, OpenRequest};
 use super::{Callback, HttpCall, Publication, Response, Stage, StageEnd, StageRun, StageTurn};
 
-/// Most calls reported for one stage: a loop of calls in one stage says no more by more of them.
-const MOST: usize = 100;
+/// Good calls reported for one stage at most: a loop of calls says no more by more of them.
+const MOST_GOOD: usize = 100;
+/// All calls reported for one stage at most. Failures and wishes to be left alone say more, until the system is left alone.
+const MOST: usize = 1000;
 
 /// A call of a system that came to an end, or was sent and will be answered by callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,14 +137,14 @@ impl StageTurn<'_> {
 }
 
 impl StageRun {
-    /// Samples a call that was answered as the scenario hoped.
+    /// Samples a call that was answered as the scenario hoped. A wish to be left alone counts, whatever the scenario expects.
     pub(super) fn sample_answer(&mut self, asked: &Destination, response: &Response, turn: &StageTurn<'_>) {
         self.sample(CallMade {
             system: turn.system_of(asked),
             kind: CallKind::Direct,
             outcome: CallOutcome::Answered,
             took: Some(response.duration),
-            retry_after: None,
+            retry_after: retry_after::of_response(response, turn.now),
         });
     }
 
@@ -240,7 +243,9 @@ impl StageRun {
     }
 
     fn sample(&mut self, call: CallMade) {
-        if self.end.calls.len() < MOST {
+        let is_good = call.outcome == CallOutcome::Answered && call.retry_after.is_none();
+        let most = if is_good { MOST_GOOD } else { MOST };
+        if self.end.calls.len() < most {
             self.end.calls.push(call);
         }
     }

@@ -118,7 +118,8 @@ impl StageRun {
         let said = turn.settings.scripting.run(script, &mut self.context);
         let said = said.map_err(|error| ElementFault::for_good(error.into_error(self, turn)))?;
         said.log.into_iter().for_each(|line| self.end.log(turn.now, line));
-        self.cursor.hear(said.result, said.message, said.answer);
+        let (result, message) = self.hear(said.result, said.message, turn);
+        self.cursor.hear(result, message, said.answer);
         if let Some(vars) = vars.filter(|vars| *vars != self.context.vars) {
             self.context.vars = vars;
             let error = RunError::new("a script inside `each` sets no variables; change the element instead");

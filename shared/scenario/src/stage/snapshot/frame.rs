@@ -19,6 +19,9 @@ pub struct Rest {
     pub status: Status,
     /// End of the rest.
     pub until: Timestamp,
+    /// End that the scenario has set, where somebody has moved it since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<Timestamp>,
     /// Failure that is to be repeated, if it waits for a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<OrderError>,
@@ -31,7 +34,7 @@ impl Rest {
             Then::Retry { error, .. } => Some(error.clone()),
             _ => None,
         };
-        Some(Self { status: then.status(), until: then.due_at()?, error })
+        Some(Self { status: then.status(), until: then.due_at()?, planned: None, error })
     }
 }
 

@@ -45,7 +45,7 @@ mod tests {
             queued_at: at(40),
             task: Some(TaskTimes { work_ms: 1, ends_at: Some(at(50)) }),
         });
-        snapshot.main.rest = Some(Rest { status: Status::Wait, until: at(60), error: None });
+        snapshot.main.rest = Some(Rest { status: Status::Wait, until: at(60), planned: None, error: None });
         snapshot.main.held = Some(ActionHold { since: at(70), first: at(65), system: None });
         let before = snapshot.clone();
         snapshot.shift(SignedDuration::from_secs(100));

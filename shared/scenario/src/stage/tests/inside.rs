@@ -45,6 +45,17 @@ fn scn_19_an_operation_has_names_of_its_own() {
 }
 
 #[test]
+fn scn_19_what_a_script_of_an_element_says_is_said_to_the_operation() {
+    let each = "  - each: {in: [1, 2], actions: [{script: 'result(item); message(\"m\" + item)'}]}\n";
+    let actions = "      - do: {operation: counts, save: {last: '${result}'}}\n";
+    let played = inside(actions, &[operation("counts", each)]).go(&[]);
+    let end = played.last();
+    assert_eq!(end.snapshot.vars.get("last"), Some(&json!(2)));
+    assert_eq!((&end.snapshot.result, &end.snapshot.message), (&None, &None));
+    assert!(end.log.iter().any(|line| line.text == "m2"), "{:?}", end.log);
+}
+
+#[test]
 fn scn_19_parameters_are_held_against_the_schema_of_the_operation() {
     let charge = operation("charge", CHARGE).replace(
         "actions:",

@@ -98,3 +98,23 @@ fn dsp_4_a_failure_of_this_side_says_nothing_of_the_system() {
         assert_eq!(FailureNature::of_exception(&failure), expected, "{chain:?}");
     }
 }
+
+#[test]
+fn dsp_16_a_wish_to_be_left_alone_counts_though_the_scenario_expects_the_answer() {
+    let expecting = ONE.replace("'http://h/1'", "'http://h/1', expect: [503]");
+    let played = Play::of(&expecting).errors("sync: {mode: retry}").go(&["503 retry-after=5"]);
+    let calls: Vec<_> = played.last().calls.iter().map(|call| (&call.outcome, call.retry_after)).collect();
+    assert_eq!(calls, [(&CallOutcome::Answered, Some(Duration::from_secs(5)))]);
+}
+
+#[test]
+fn dsp_16_failures_and_wishes_behind_a_hundred_good_calls_are_samples_too() {
+    let list = (0..150).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let each = "  a: {actions: [{each: {in: [LIST], atOnce: 1, onError: collect, actions: [{http: {url: 'http://h/1'}}]}}], \
+                on: {success: done, fail: done}}\n  done: {kind: terminal}\n";
+    let answers: Vec<&str> = (0..150).map(|n| if n == 120 { "429 retry-after=5" } else { "200" }).collect();
+    let played = Play::of(&each.replace("LIST", &list)).errors("sync: {mode: retry}").go(&answers);
+    let calls = &played.last().calls;
+    assert_eq!(calls.iter().filter(|call| call.outcome == CallOutcome::Answered).count(), 100);
+    assert!(calls.iter().any(|call| call.retry_after == Some(Duration::from_secs(5))));
+}

@@ -128,11 +128,8 @@ fn frames() -> BoxedStrategy<Frame> {
     let answered =
         answered.prop_map(|(action, before, hand_out)| AnsweredCall { action, before, hand_out, each: None });
     let status = prop::sample::select(vec![Status::Sleep, Status::Wait, Status::Polling, Status::Retry]);
-    let rest = (status, time(), option::of(errors())).prop_map(|(status, until, error)| Rest {
-        status,
-        until,
-        error,
-    });
+    let rest = (status, time(), option::of(time()), option::of(errors()));
+    let rest = rest.prop_map(|(status, until, planned, error)| Rest { status, until, planned, error });
     let retry = (cycles(), failed_at).prop_map(|(cycle, failed_at)| SyncRetry { cycle, failed_at });
     let steps = (vec(0..9_usize, 0..3), option::of(answered), option::of(each), so_far);
     let hold = (time(), time(), option::of(word())).prop_map(|(since, first, system)| ActionHold {

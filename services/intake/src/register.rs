@@ -231,7 +231,7 @@ impl Registrar {
             .zip(batch)
             .map(|(order, submission)| match order {
                 Err(problem) => match known.get(&submission.request.id) {
-                    Some((digest, status)) if digest[..] == submission.request.digest[..] => {
+                    Some((digest, status)) if submission.request.has_digest(digest) => {
                         RegistrationOutcome::Duplicate(*status)
                     }
                     Some((_, status)) => RegistrationOutcome::Conflict(*status),

@@ -21,7 +21,7 @@ use pagurus_store::{Client, Error, Tx};
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::request::{ActionRequest, RequestKey};
+use crate::request::{ActionRequest, KEYED, RequestKey};
 use crate::restart::{self, Restart};
 use crate::terms::Terms;
 use crate::tries::Tries;
@@ -219,7 +219,7 @@ impl Commands {
             return Err(Error::Contended);
         }
         let nos: Vec<i64> = orders.iter().map(|order| order.head.no.0).collect();
-        let kinds: Vec<&str> = action.causes().iter().map(|cause| cause.as_str()).collect();
+        let kinds = KEYED.map(Cause::as_str);
         let done = match terms.key.filter(|_| may_be_done) {
             Some(key) => history::of_key(&tx, &nos, &kinds, &key.name).await?,
             None => HashMap::new(),
@@ -233,7 +233,7 @@ impl Commands {
         let mut plan = ActPlan { waits, ..ActPlan::default() };
         for order in &orders {
             let outcome = match (done.get(&order.head.no), terms.key) {
-                (Some(before), Some(key)) => repeated(before, key),
+                (Some(before), Some(key)) => repeated(before, key, action),
                 _ => self.plan(&tx, order, action, terms, &stored, &mut plan).await?,
             };
             plan.outcomes.insert(&order.head.id, outcome);
@@ -363,8 +363,8 @@ struct ActPlan<'a> {
 }
 
 /// The answer of the first time, read from the event of the action.
-fn repeated(before: &HistoryEvent, key: &RequestKey) -> ActOutcome {
-    key.check(before)?;
+fn repeated(before: &HistoryEvent, key: &RequestKey, action: &LifeAction) -> ActOutcome {
+    key.check_for(action.causes(), before)?;
     let detail: Value = serde_json::from_str(&before.detail).unwrap_or_default();
     // Each of these causes leads to one status, whatever was before.
     let mut lines = transition::TABLE.iter();

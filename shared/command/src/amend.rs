@@ -25,7 +25,7 @@ use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Value, json};
 
-use crate::request::{RequestKey, fault};
+use crate::request::{KEYED, RequestKey, fault};
 use crate::tries::Tries;
 use crate::{Commands, caused, changed_params, refused, stored_snapshot};
 
@@ -143,7 +143,11 @@ impl Commands {
         });
         let waits = dependencies::is_waiting(&tx, order.head.no).await?;
         let groups = &settings.activation.groups;
-        let (allowed, starts) = match checked.and_then(|allowed| planned(allowed, &asked, waits, groups)) {
+        let start_at = match asked.start_at {
+            Some(None) => Some(planned_end(&tx, &order).await?),
+            given => given,
+        };
+        let (allowed, starts) = match checked.and_then(|allowed| planned(allowed, start_at, waits, groups)) {
             Ok(planned) => planned,
             Err(problem) => {
                 self.note_refused(Cause::Updated, &problem);
@@ -159,7 +163,8 @@ impl Commands {
             asked.notify.as_ref().map_or_else(kept, |new| new.as_ref().map(|new| new.to_value().to_string()));
         let updating = Updating {
             params: changed,
-            snapshot: resting_until(&tx, &order, starts).await?,
+            snapshot: resting_until(&tx, &order, starts, asked.start_at.is_some_and(|at| at.is_some()))
+                .await?,
             priority: asked.priority.unwrap_or(order.priority),
             start_at: asked.start_at.unwrap_or(order.start_at),
             notify,
@@ -211,9 +216,9 @@ impl<'a> AmendmentAuthor<'a> {
         if !self.may_be_done {
             return Ok(None);
         }
-        let kinds: Vec<&str> = causes.iter().map(|cause| cause.as_str()).collect();
+        let kinds = KEYED.map(Cause::as_str);
         let done = history::of_key(tx, &[order.head.no.0], &kinds, &self.key.name).await?;
-        Ok(done.get(&order.head.no).map(|before| self.key.check(before)))
+        Ok(done.get(&order.head.no).map(|before| self.key.check_for(causes, before)))
     }
 }
 
@@ -221,15 +226,29 @@ pub(crate) fn invalid(faults: &[Fault]) -> Problem {
     Problem::of_faults(Type::Invalid, faults)
 }
 
-/// The position of a sleeping order whose time was moved: what interrupts its sleep lets it sleep on
+/// The end of the sleep that the scenario has set, of a sleeping order whose time was moved.
+async fn planned_end(tx: &Tx<'_>, order: &Locked) -> Result<Option<Timestamp>, Error> {
+    if order.status != Status::Sleep {
+        return Ok(None);
+    }
+    Ok(stored_snapshot(tx, order).await?.main.rest.and_then(|rest| rest.planned))
+}
+
+/// The position of a sleeping order whose time was moved, or moved back: what interrupts its sleep lets it sleep on
 /// to the time that it has now.
-async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Option<String>, Error> {
+async fn resting_until(
+    tx: &Tx<'_>,
+    order: &Locked,
+    starts: Starts,
+    is_moved: bool,
+) -> Result<Option<String>, Error> {
     let Starts::At(at, _) = starts else { return Ok(None) };
     if order.status != Status::Sleep {
         return Ok(None);
     }
     let mut snapshot = stored_snapshot(tx, order).await?;
     if let Some(rest) = &mut snapshot.main.rest {
+        rest.planned = is_moved.then(|| rest.planned.unwrap_or(rest.until));
         rest.until = at;
     }
     Ok(Some(snapshot.to_value().to_string()))
@@ -238,13 +257,13 @@ async fn resting_until(tx: &Tx<'_>, order: &Locked, starts: Starts) -> Result<Op
 /// The effect of another start time, unless the order has slept out, or could only miss its start deadline (ORD-17).
 fn planned<'a>(
     updated: Allowed<'a>,
-    asked: &Update,
+    asked: Option<Option<Timestamp>>,
     waits: bool,
     groups: &AgeGroups,
 ) -> Result<(Allowed<'a>, Starts), Problem> {
     let order = updated.order();
     let is_asleep = order.status == Status::Sleep;
-    let start_at = asked.start_at.flatten();
+    let start_at = asked.flatten();
     if is_asleep && order.place != Place::Due && start_at.is_some() {
         let message = "the order has slept out and waits for its turn: its time cannot be moved any more";
         return Err(Problem::new(Type::Refused, message).with_status(order.status));
@@ -264,14 +283,14 @@ fn planned<'a>(
 /// time. An order that waits for others goes on waiting for them, and one that sleeps goes on then.
 fn starts<'a>(
     updated: Allowed<'a>,
-    asked: &Update,
+    asked: Option<Option<Timestamp>>,
     waits: bool,
     groups: &AgeGroups,
 ) -> Result<(Allowed<'a>, Starts), Refused> {
     let order = updated.order();
-    let Some(start_at) = asked.start_at else { return Ok((updated, Starts::AsBefore)) };
+    let Some(start_at) = asked else { return Ok((updated, Starts::AsBefore)) };
     if order.status == Status::Sleep {
-        // Without a time the sleep lasts as the scenario said.
+        // Without a time nobody has moved it: the sleep lasts as the scenario said.
         let moved = start_at.map_or(Starts::AsBefore, |at| {
             let at = at.max(order.now);
             let length = at.duration_since(order.now).unsigned_abs();

@@ -4,6 +4,7 @@ use pagurus_domain::document::{Fault, nearest, pointer_to};
 use pagurus_domain::order::Status;
 use pagurus_domain::order::amendment::{MAX_REASON_BYTES, version_at};
 use pagurus_domain::order::registration::{digest, unstorable};
+use pagurus_domain::order::transition::Cause;
 use pagurus_store::hot::history::HistoryEvent;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::{Map, Value};
@@ -159,6 +160,19 @@ pub struct RequestKey {
     pub digest: String,
 }
 
+/// Causes of events that keep the key of their request.
+pub(crate) const KEYED: [Cause; 9] = [
+    Cause::Canceled,
+    Cause::Interrupted,
+    Cause::Killed,
+    Cause::Restarted,
+    Cause::RestartPostponed,
+    Cause::Rerun,
+    Cause::Updated,
+    Cause::Deferred,
+    Cause::Repaired,
+];
+
 impl RequestKey {
     /// A key for the tries of one request that came without: a commit whose answer was lost is known by
     /// it, so that a client is not refused because of its own action.
@@ -166,7 +180,18 @@ impl RequestKey {
         Self { name: format!("intake:{}", Uuid::new_v4()), digest: String::new() }
     }
 
-    /// Holds the key against the event of the request that was carried out under it.
+    /// Holds the key of a request for one of these causes against the event of the request that was carried out under it.
+    ///
+    /// # Errors
+    /// The problem to answer with: that request was another one.
+    pub(crate) fn check_for(&self, causes: &[Cause], before: &HistoryEvent) -> Result<(), Problem> {
+        if causes.iter().any(|cause| cause.as_str() == before.kind) {
+            return self.check(before);
+        }
+        Err(self.misused(&format!(" at {}", before.at)))
+    }
+
+    /// The same where one kind of request alone is looked for.
     ///
     /// # Errors
     /// The problem to answer with: that request had another content.
@@ -182,7 +207,7 @@ impl RequestKey {
     /// The problem of a key that was used for another request; `when` says when, with a space before it.
     pub(crate) fn misused(&self, when: &str) -> Problem {
         let message = format!(
-            "the key `{}` was used{when} for a request with another content; a new request needs a new key",
+            "the key `{}` was used{when} for another request; a new request needs a new key",
             self.name
         );
         Problem::new(Type::Invalid, message)

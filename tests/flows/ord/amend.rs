@@ -17,7 +17,7 @@ const SLEEPER: &str = "initialState: s\nstates:\n  s: {actions: [{sleep: {for: 1
                        - http: {method: POST, url: \"${config.demo}/tell\", body: {order: \"${order.id}\", n: \"${params.n}\", v: \"${vars.v}\"}}\n    \
                        on: {success: done, fail: failed}\n  done: {kind: terminal}\n  failed: {kind: terminal, outcome: fail}\n";
 
-async fn patch(engine: &Installation, id: &str, body: Value) -> pagurus_harness::client::Answer {
+pub(super) async fn patch(engine: &Installation, id: &str, body: Value) -> pagurus_harness::client::Answer {
     engine.patch(&format!("/v1/orders/{id}"), &body).await.unwrap()
 }
 

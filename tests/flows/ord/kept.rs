@@ -1,9 +1,11 @@
-//! Restarts that keep the answers of the former life, and the warning without that (ORD-22).
+//! Restarts that keep the answers of the former life, and the warning without that (ORD-22); a sleep whose time is restored (ORD-27).
 
 use pagurus_harness::world::program::{CallBack, Program};
 use serde_json::{Value, json};
 
-use crate::installation::Installation;
+use crate::err::pagurus;
+use crate::installation::{Installation, at};
+use crate::ord::amend::patch;
 
 /// Asks for a payment, and then does what may fail with its answer.
 const PAYS: &str = r#"initialState: pay
@@ -77,4 +79,28 @@ async fn ord_22_a_restart_keeps_the_callbacks_of_the_former_life_or_warns_that_t
     assert_eq!(engine.reach("a", "success").await["vars"]["code"], 8);
     let wrong = engine.act("a", "restart", &json!({"keepCallbacks": "yes"})).await;
     assert_eq!((wrong.status, &wrong.body["pointer"]), (422, &json!("/keepCallbacks")));
+}
+
+#[tokio::test]
+async fn ord_27_without_a_start_a_sleeper_sleeps_as_long_as_its_scenario_said() {
+    let engine = Installation::start("ord_27_restored").await;
+    let sleeper = "initialState: s\nstates:\n  s: {actions: [{sleep: {for: 1h}}], on: {sleep: z}}\n  \
+                   z: {kind: sleeping, on: {timeout: done}}\n  done: {kind: terminal}\n";
+    engine.scenario("sleep", sleeper).await;
+    let slept = engine.run(json!({"id": "a", "scenario": "sleep"}), "sleep").await;
+    let due = |order: &Value| at(order, "dueAt");
+    for year in ["2098", "2099"] {
+        let moved = json!({"lifecycle": {"startAt": format!("{year}-01-01T00:00:00Z")}});
+        assert_eq!(patch(&engine, "a", moved).await.status, 200);
+    }
+    let moved = engine.order("a").await.unwrap();
+    assert!(moved["dueAt"].as_str().unwrap().starts_with("2099"), "{moved}");
+    for _ in 0..2 {
+        assert_eq!(patch(&engine, "a", json!({"lifecycle": {"startAt": null}})).await.status, 200);
+        let restored = engine.order("a").await.unwrap();
+        assert_eq!((due(&restored), &restored["startAt"]), (due(&slept), &Value::Null), "{restored}");
+    }
+    let now = pagurus(&["--server", engine.base(), "order", "update", "a", "--start-at", "now"]).await;
+    assert!(now.status.success(), "{now:?}");
+    engine.reach("a", "success").await;
 }

@@ -1,6 +1,7 @@
 //! `pagurus order clone | repair | update | dependencies`: changes of one order by hand, and what it waits for.
 
 use clap::Args;
+use jiff::Timestamp;
 use pagurus_domain::order::Priority;
 use pagurus_wire::order::{DependencyGraph, OrderView, RegisteredView, StatusView};
 use serde::Serialize;
@@ -149,7 +150,7 @@ fn update_body(arguments: &UpdateArguments) -> Result<Value, CliError> {
         body.insert("priority".to_owned(), json!(priority.as_str()));
     }
     if let Some(at) = &arguments.start_at {
-        let at = Some(at).filter(|at| *at != "now");
+        let at = if at == "now" { Timestamp::now().to_string() } else { at.clone() };
         body.insert("lifecycle".to_owned(), json!({"startAt": at}));
     }
     let receivers = arguments.notify_url.iter().map(|url| match &arguments.notify_correlation_id {
@@ -214,12 +215,15 @@ mod tests {
         assert_eq!(update_body(&arguments()).unwrap_err().code(), USAGE);
         let changed = UpdateArguments {
             priority: Some(Priority::High),
-            start_at: Some("now".to_owned()),
+            start_at: Some("2026-12-01T00:00:00Z".to_owned()),
             ..arguments()
         };
         assert_eq!(
             update_body(&changed).unwrap(),
-            json!({"priority": "high", "lifecycle": {"startAt": null}, "reason": "because"})
+            json!({"priority": "high", "lifecycle": {"startAt": "2026-12-01T00:00:00Z"}, "reason": "because"})
         );
+        let now = UpdateArguments { start_at: Some("now".to_owned()), ..arguments() };
+        let now = update_body(&now).unwrap()["lifecycle"]["startAt"].clone();
+        assert!(now.as_str().unwrap().parse::<Timestamp>().is_ok(), "a sleeper wakes then: {now}");
     }
 }

@@ -182,7 +182,7 @@ fn command(
 ) -> Result<Incoming, Problem> {
     let message_id = delivery.properties.message_id.as_deref();
     if word == key::CALL {
-        let call = NewCall::read(value, message_id)?;
+        let call = NewCall::read(value, message_id.filter(|id| !id.is_empty()))?;
         return Ok(Incoming::Call { id: id?, call });
     }
     let (action, fields) = match word {

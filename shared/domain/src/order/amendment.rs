@@ -41,20 +41,21 @@ impl Update {
         let map = object(body, "an update must be a JSON object")?;
         let mut faults = unknown_keys(map, &["params", "priority", "lifecycle", "notify", "reason"]);
         let mut update = Self { reason: reason(map, &mut faults), ..Self::default() };
-        if let Some(params) = map.get("params") {
+        let given = |key: &str| map.get(key).filter(|value| !value.is_null());
+        if let Some(params) = given("params") {
             if !params.is_object() {
                 faults.push(fault("/params", "must be an object"));
             }
             update.params = Some(params.clone());
         }
-        if let Some(priority) = map.get("priority") {
+        if let Some(priority) = given("priority") {
             match priority.as_str().map(str::parse::<Priority>) {
                 Some(Ok(priority)) => update.priority = Some(priority),
                 Some(Err(unknown)) => faults.push(unknown.fault("/priority")),
                 None => faults.push(fault("/priority", "must be text")),
             }
         }
-        if let Some(lifecycle) = map.get("lifecycle") {
+        if let Some(lifecycle) = given("lifecycle") {
             update.start_at = read_lifecycle(lifecycle, &mut faults);
         }
         match map.get("notify") {
@@ -241,6 +242,8 @@ mod tests {
 
     #[test]
     fn ord_27_an_update_says_what_changes_and_null_takes_away() {
+        let nothing = Update::read(&json!({"params": null, "priority": null, "lifecycle": null}));
+        assert_eq!(pointers(nothing), [""], "each is left out, and so nothing changes");
         let update =
             Update::read(&json!({"priority": "high", "lifecycle": {"startAt": null}, "notify": null}));
         let update = update.unwrap();

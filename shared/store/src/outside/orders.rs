@@ -150,7 +150,7 @@ pub async fn register(tx: &Tx<'_>, orders: &[NewOrder]) -> Result<Vec<Registered
                 });
             }
             match known.get(id) {
-                Some((digest, status)) if digest[..] == order.request.digest[..] => {
+                Some((digest, status)) if order.request.has_digest(digest) => {
                     Ok(Registered::Duplicate(*status))
                 }
                 Some((_, status)) => Ok(Registered::Conflict(*status)),

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{MAX_ID_BYTES, fault, text_at};
+use super::{MAX_ID_BYTES, fault, text_at, unknown_members};
 use crate::document::Fault;
 use crate::order::dependency::{MAX_PRECONDITIONS, Otherwise, Precondition};
 
 /// Expected states of one pre-condition at most.
 const MAX_STATES: usize = 100;
+/// Fields of an entry.
+const KEYS: &[&str] = &["order", "states", "otherwise"];
 /// Pointer to the list.
 const AT: &str = "/lifecycle/after";
 
@@ -47,9 +49,7 @@ fn read_one(item: &Value, at: &str, faults: &mut Vec<Fault>) -> Option<Precondit
         faults.push(fault(at, "must be an object with `order` and `states`"));
         return None;
     };
-    if map.keys().any(|key| !matches!(key.as_str(), "order" | "states" | "otherwise")) {
-        faults.push(fault(at, "may only have `order`, `states` and `otherwise`"));
-    }
+    faults.extend(unknown_members(map, KEYS, at, "is not a field of a pre-condition"));
     let order = text_at(map.get("order").unwrap_or(&Value::Null), &format!("{at}/order"), MAX_ID_BYTES)
         .map_err(|found| faults.push(found));
     let states = read_states(map.get("states"), &format!("{at}/states"), faults);
@@ -119,7 +119,7 @@ mod tests {
                     "/lifecycle/after/0/otherwise",
                 ],
             ),
-            (json!([{"order": "a", "states": ["done"], "state": "x"}]), vec!["/lifecycle/after/0"]),
+            (json!([{"order": "a", "states": ["done"], "state": "x"}]), vec!["/lifecycle/after/0/state"]),
         ] {
             assert_eq!(pointers(&value), places, "{value}");
         }

@@ -12,6 +12,42 @@ pub fn digest(value: &Value) -> [u8; 32] {
     hasher.finalize().into()
 }
 
+/// The same of the body of a registration, where a field that is null counts as left out.
+#[must_use]
+pub(super) fn digest_of_fields(body: &Value) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hash_fields(body, &mut hasher);
+    hasher.finalize().into()
+}
+
+/// Fields with fields of the contract inside. What a client makes up, as `params`, counts as it is.
+const NESTED: [&str; 3] = ["lifecycle", "after", "notify"];
+
+fn hash_fields(value: &Value, hasher: &mut Sha256) {
+    match value {
+        Value::Array(list) => {
+            hasher.update(b"[");
+            list.iter().for_each(|item| hash_fields(item, hasher));
+            hasher.update(b"]");
+        }
+        Value::Object(map) => {
+            hasher.update(b"{");
+            for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
+                hash_key(key, hasher);
+                let hash = if NESTED.contains(&key.as_str()) { hash_fields } else { hash_into };
+                hash(value, hasher);
+            }
+            hasher.update(b"}");
+        }
+        other => hash_into(other, hasher),
+    }
+}
+
+fn hash_key(key: &str, hasher: &mut Sha256) {
+    hasher.update(key.len().to_le_bytes());
+    hasher.update(key);
+}
+
 fn hash_into(value: &Value, hasher: &mut Sha256) {
     match value {
         Value::Null => hasher.update(b"n"),
@@ -40,8 +76,7 @@ fn hash_into(value: &Value, hasher: &mut Sha256) {
         Value::Object(map) => {
             hasher.update(b"{");
             for (key, value) in map {
-                hasher.update(key.len().to_le_bytes());
-                hasher.update(key);
+                hash_key(key, hasher);
                 hash_into(value, hasher);
             }
             hasher.update(b"}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{RegistrationReader, after, escape, fault};
+use super::{RegistrationReader, after, fault, unknown_members};
 use crate::document::{Fault, nearest};
 use crate::order::dependency::Precondition;
 use crate::time;
@@ -59,9 +59,7 @@ impl RegistrationReader<'_> {
                 return Lifecycle::default();
             }
         };
-        for key in lifecycle.keys().filter(|key| !KEYS.contains(&key.as_str())) {
-            self.fault(&format!("/lifecycle/{}", escape(key)), "is not a field of lifecycle");
-        }
+        self.faults.extend(unknown_members(lifecycle, KEYS, "/lifecycle", "is not a field of lifecycle"));
         let mut time_at = |key: &str| {
             let read = lifecycle.get(key).map(|value| moment(value, &format!("/lifecycle/{key}")))?;
             read.map_err(|found| self.faults.push(found)).ok().flatten()

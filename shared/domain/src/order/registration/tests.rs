@@ -45,6 +45,34 @@ fn ord_2_the_digest_does_not_depend_on_form() {
 }
 
 #[test]
+fn ord_2_a_field_that_is_null_counts_as_left_out_and_what_the_client_makes_up_does_not() {
+    let digest = |more: &Value| {
+        let mut body = json!({"id": "a", "scenario": "s"});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Request::read(body).unwrap().digest
+    };
+    let after = |more: Value| {
+        let mut entry = json!({"order": "b", "states": ["done"]});
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"queue": null, "lifecycle": {"startAt": null, "after": [entry]}})
+    };
+    assert_eq!(digest(&json!({"queue": null, "notify": null})), digest(&json!({})));
+    assert_eq!(digest(&after(json!({"otherwise": null}))), digest(&after(json!({}))));
+    assert_ne!(digest(&json!({"params": {"x": null}})), digest(&json!({"params": {}})));
+}
+
+#[test]
+fn ord_14_an_unknown_field_of_a_condition_is_named_with_the_field_that_was_meant() {
+    let body = json!({"id": "a", "scenario": "s",
+        "lifecycle": {"startsAt": null, "after": [{"order": "b", "states": ["done"], "state": "y"}]}});
+    let found: Vec<(String, Option<String>)> =
+        Request::read(body).unwrap_err().into_iter().map(|fault| (fault.pointer, fault.hint)).collect();
+    let hint = |meant: &str| Some(format!("did you mean `{meant}`?"));
+    let expected = [("/lifecycle/startsAt", "startAt"), ("/lifecycle/after/0/state", "states")];
+    assert_eq!(found, expected.map(|(pointer, meant)| (pointer.to_owned(), hint(meant))));
+}
+
+#[test]
 fn ord_7_the_flow_marker_joins_the_attributes() {
     let request = Request::read(json!({"id": "a", "scenario": "s", "flow": {"region": "200"},
         "params": {"a": {"b": 7}}}))

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use pagurus_domain::order::Status;
 use pagurus_wire::explain::Explanation;
-use pagurus_wire::foresight::EtaView;
+use pagurus_wire::foresight::{EtaRecord, EtaView};
 use pagurus_wire::order::{EventView, LogLineView, OrderLine, OrderView, Page, StatusView};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -334,8 +334,12 @@ async fn explain(id: &str, client: &ApiClient, screen: &Screen) -> Result<(), Cl
     let answer: Explanation = reply.read()?;
     let sentence = harmless(&answer.explanation);
     screen.line(&format!("{} ({}): {sentence}", harmless(&answer.id), screen.status(&answer.status)))?;
-    if let Some(EtaView { p50, p90 }) = answer.eta {
-        screen.line(&format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90)))?;
+    if let Some(EtaView { p50, p90, record }) = answer.eta {
+        let record = record.map_or_else(String::new, |EtaRecord { forecasts, held }| {
+            format!(" ({held} of the last {forecasts} forecasts held)")
+        });
+        let times = format!("likely to start at {}, by {} in nine of ten cases", time(p50), time(p90));
+        screen.line(&format!("{times}{record}"))?;
     }
     if let Some(promise) = &answer.promise {
         screen.line(&format!("promised for {}", show::promise(promise)))?;

@@ -12,6 +12,18 @@ pub struct EtaView {
     pub p50: Timestamp,
     /// Time by which nine of ten such orders start.
     pub p90: Timestamp,
+    /// Record of the last forecasts; none before there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EtaRecord>,
+}
+
+/// Record of the last forecasts: how many orders started before the `p90` that was given for them first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EtaRecord {
+    /// Number of the last forecasts whose time has come, at most a thousand.
+    pub forecasts: i64,
+    /// Number of those that held.
+    pub held: i64,
 }
 
 /// The promise to the client of an order.

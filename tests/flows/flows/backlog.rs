@@ -85,6 +85,17 @@ async fn ord_30_explain_tells_when_an_order_that_waits_will_start() {
     assert!(at("p50") <= at("p90"), "{answer}");
     let off = started.duration_since(at("p50")).as_secs_f64();
     assert!(off.abs() < 8.0, "started {off} s after the middle of what was forecast: {answer}");
+
+    // Whether it held is shown beside the next one.
+    let held = started <= at("p90");
+    let orders: Vec<Value> = (0..40).map(|n| json!({"id": format!("t{n}"), "scenario": "slow"})).collect();
+    engine.post("/v1/orders/batch", &json!(orders)).await.unwrap().success().unwrap();
+    until("the record of forecasts is shown", PATIENCE, async || {
+        answer = engine.part("t39", "explain").await;
+        answer["eta"]["record"].is_object()
+    })
+    .await;
+    assert_eq!(answer["eta"]["record"], json!({"forecasts": 1, "held": i64::from(held)}), "{answer}");
 }
 
 #[tokio::test]

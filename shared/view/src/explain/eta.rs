@@ -12,9 +12,10 @@ use pagurus_runtime::config::Settings;
 use pagurus_store::hot::queues::{self, QueueHolder};
 use pagurus_store::outside::orders::OrderRow as Row;
 use pagurus_store::upkeep::flows;
+use pagurus_store::upkeep::forecasts::{self, ForecastRecord};
 use pagurus_store::upkeep::stops;
 use pagurus_store::{Client, Error};
-use pagurus_wire::foresight::EtaView;
+use pagurus_wire::foresight::{EtaRecord, EtaView};
 
 use super::capacity;
 
@@ -132,8 +133,16 @@ pub(super) async fn of(
     let outlook = FlowOutlook::read(client, stage.flow).await?.start_of(client, stage, false).await?;
     let eta = outlook.start.and_then(|StartEstimate { p50, p90 }| {
         let at = |after| now.checked_add(SignedDuration::try_from(after).ok()?).ok();
-        Some(EtaView { p50: at(p50)?, p90: at(p90)? })
+        Some((at(p50)?, at(p90)?))
     });
+    let eta = match eta {
+        Some((p50, p90)) => {
+            forecasts::give(client, stage.no, p90).await?;
+            let ForecastRecord { forecasts, held } = forecasts::record(client).await?;
+            Some(EtaView { p50, p90, record: (forecasts > 0).then_some(EtaRecord { forecasts, held }) })
+        }
+        None => None,
+    };
     let still = |since| {
         format!(
             "; no stage of its flow has ended since {since:.3}, longer than it was expected to wait: see `pagurus doctor`"

@@ -6,7 +6,6 @@ export const queues = dictionary(
     {
         caption: "Queues, the longest first",
         caption_waiting: "Waiting orders, the next one first",
-        eta: "Starts at {p50}, with nine chances of ten by {p90}.",
         explain: "Why does it wait?",
         explain_act: "Explain",
         explain_of: "Why does {order} wait?",
@@ -42,7 +41,6 @@ export const queues = dictionary(
     {
         caption: "Очереди, длинные — первыми",
         caption_waiting: "Ждущие заявки, следующая — первой",
-        eta: "Начнётся в {p50}, с вероятностью 90 % — не позже {p90}.",
         explain: "Почему ждёт?",
         explain_act: "Объяснить",
         explain_of: "Почему ждёт {order}?",

@@ -5,6 +5,7 @@ import { useResource, type Shown } from "../../api/resource";
 import { now } from "../../app/clock";
 import { shortTime } from "../../app/time";
 import { Badge } from "../../parts/badge";
+import { Eta } from "../../parts/eta";
 import { Meaning } from "../../parts/meaning";
 import { order as text } from "../../text/order";
 import { ended, type Order } from "./permitted";
@@ -24,7 +25,7 @@ export function Why({ order, shown }: { order: Order; shown: Shown<Order> }) {
                     <p class="answer">
                         <Badge word={answer.data.reason} tone={isBusy ? "busy" : "wait"} /> <Meaning of={answer.data} /> <Said text={answer.data.explanation} />
                     </p>
-                    {answer.data.eta && <p class="soft">{text("eta", { p50: time(answer.data.eta.p50), p90: time(answer.data.eta.p90) })}</p>}
+                    {answer.data.eta && <Eta eta={answer.data.eta} />}
                 </section>
             )}
             <Failure order={order} />

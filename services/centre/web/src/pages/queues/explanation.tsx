@@ -2,10 +2,9 @@
 
 import { read, type Schemas } from "../../api/client";
 import { useResource } from "../../api/resource";
-import { now } from "../../app/clock";
 import { to } from "../../app/router";
-import { shortTime } from "../../app/time";
 import { Dialog } from "../../parts/dialog";
+import { Eta } from "../../parts/eta";
 import { Panel } from "../../parts/panel";
 import { Said } from "../../parts/said";
 import { queues as text } from "../../text/queues";
@@ -15,7 +14,6 @@ type Explanation = Schemas["Explanation"];
 /** The answer of the engine; a forecast is shown only while it is fresh. */
 export function Explained({ explanation, fresh }: { explanation: Explanation; fresh: boolean }) {
     const { eta } = explanation;
-    const time = (at: string) => shortTime(at, now.value);
     return (
         <>
             <p>
@@ -24,7 +22,7 @@ export function Explained({ explanation, fresh }: { explanation: Explanation; fr
             <p>
                 <Said text={explanation.explanation} />
             </p>
-            {eta && fresh && <p class="soft">{text("eta", { p50: time(eta.p50), p90: time(eta.p90) })}</p>}
+            {eta && fresh && <Eta eta={eta} />}
         </>
     );
 }

@@ -8,8 +8,8 @@ DO $$
 DECLARE
     services CONSTANT text[] := ARRAY['pagurus_intake', 'pagurus_dispatcher', 'pagurus_activator', 'pagurus_worker', 'pagurus_notifier'];
     watching CONSTANT text[] := ARRAY['pagurus_activator', 'pagurus_intake'];
-    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'cancellations', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'order_labels', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'replays', 'requests', 'running', 'scenario_operations', 'scenarios', 'schedule_runs', 'schedules', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'subscription_rules', 'subscriptions', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
-    sequences CONSTANT text[] := ARRAY['audit_no_seq', 'callbacks_no_seq', 'calls_no_seq', 'flow_stops_no_seq', 'maintenance_windows_no_seq', 'nodes_incarnation_seq', 'operations_no_seq', 'orders_no_seq', 'outbox_number', 'refused_no_seq', 'replays_no_seq', 'scenarios_no_seq', 'shifts_no_seq', 'subscriptions_no_seq'];
+    tables CONSTANT text[] := ARRAY['asking', 'audit', 'audit_anchor', 'audit_chain', 'audit_export', 'callbacks', 'calls', 'cancellations', 'children', 'contexts', 'deadlines', 'decisions', 'dependencies', 'due', 'epochs', 'failures', 'flow_rules', 'flow_states', 'flow_stops', 'forecasts', 'heartbeats', 'history', 'inconsistencies', 'leases', 'maintenance_windows', 'message_attempts', 'node_marks', 'nodes', 'operation_orders', 'operation_reasons', 'operations', 'order_labels', 'orders', 'outbox', 'payloads', 'promises', 'queued', 'queues', 'ready', 'refinery_schema_history', 'refused', 'remaining_times', 'replays', 'requests', 'running', 'scenario_operations', 'scenarios', 'schedule_runs', 'schedules', 'search_values', 'searches', 'sessions', 'shifted', 'shifts', 'stats', 'stats_turns', 'subscription_rules', 'subscriptions', 'suspects', 'suspensions', 'system_overrides', 'system_states', 'tokens', 'walks', 'window_shifts'];
+    sequences CONSTANT text[] := ARRAY['audit_no_seq', 'callbacks_no_seq', 'calls_no_seq', 'flow_stops_no_seq', 'forecasts_no_seq', 'maintenance_windows_no_seq', 'nodes_incarnation_seq', 'operations_no_seq', 'orders_no_seq', 'outbox_number', 'refused_no_seq', 'replays_no_seq', 'scenarios_no_seq', 'shifts_no_seq', 'subscriptions_no_seq'];
     functions CONSTANT text[] := ARRAY['audit_forget(interval,bigint)', 'audit_keep()', 'keep_failures()', 'keep_promises()', 'note_status_of_node()'];
     everybody text;
     one text;
@@ -111,6 +111,7 @@ GRANT SELECT, INSERT, UPDATE (at, scenario, class, step, system, state), DELETE 
 GRANT SELECT (revision, known, epoch, serial), UPDATE (revision) ON flow_rules TO pagurus_intake;
 GRANT SELECT ON flow_states TO pagurus_intake;
 GRANT SELECT (no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason, key, shift), INSERT (keyword, from_at, until_at, reason, made_by, key), UPDATE (lifted_at, lifted_by, lift_reason, key, shift) ON flow_stops TO pagurus_intake;
+GRANT SELECT (no, order_no, attempt, held), INSERT (order_no, attempt, p90) ON forecasts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (at, steady_since, in_hand) ON heartbeats TO pagurus_intake;
 GRANT SELECT, INSERT (order_no, number, life, kind, source, detail) ON history TO pagurus_intake;
 GRANT SELECT, INSERT (order_no, findings), UPDATE (findings, found_at), DELETE ON inconsistencies TO pagurus_intake;
@@ -146,7 +147,7 @@ GRANT SELECT, INSERT, DELETE ON search_values TO pagurus_intake;
 GRANT SELECT, INSERT (name, search, made_by), UPDATE (search, made_by, made_at), DELETE ON searches TO pagurus_intake;
 GRANT SELECT, INSERT (id, digest, method, subject, name, login, role, groups, provider_session, origin, ends_at), UPDATE (role, groups, used_at, checked_at), DELETE ON sessions TO pagurus_intake;
 GRANT SELECT, INSERT, DELETE ON shifted TO pagurus_intake;
-GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (undone_at, key, moved_at) ON shifts TO pagurus_intake;
+GRANT SELECT, INSERT (keyword, seconds, from_at, until_at, reason, made_by, key, asked), UPDATE (undone_at, key, moved_at, undoing_at) ON shifts TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (count, sum, buckets) ON stats TO pagurus_intake;
 GRANT SELECT, INSERT, UPDATE (turn, at) ON stats_turns TO pagurus_intake;
 GRANT SELECT, UPDATE (revision) ON subscription_rules TO pagurus_intake;
@@ -205,6 +206,7 @@ GRANT SELECT, INSERT, UPDATE (at, scenario, class, step, system, state), DELETE 
 GRANT SELECT (revision) ON flow_rules TO pagurus_activator;
 GRANT SELECT ON flow_states TO pagurus_activator;
 GRANT SELECT (no, keyword, from_at, until_at, reason, made_by, made_at, lifted_at, lifted_by, lift_reason, shift, shift_held_by, shift_held_until), UPDATE (shift_held_by, shift_held_until), DELETE ON flow_stops TO pagurus_activator;
+GRANT SELECT, UPDATE (held), DELETE ON forecasts TO pagurus_activator;
 GRANT SELECT, INSERT, UPDATE (at, steady_since, in_hand), DELETE ON heartbeats TO pagurus_activator;
 GRANT SELECT, INSERT (order_no, number, life, kind, source, detail), DELETE ON history TO pagurus_activator;
 GRANT SELECT, INSERT (order_no, findings), UPDATE (findings, found_at), DELETE ON inconsistencies TO pagurus_activator;

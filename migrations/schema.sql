@@ -1,5 +1,5 @@
 -- The schema after all migrations; made by tests/architecture, never edited. Why things are as they
--- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V15__keyed_shifts.sql, V16__notify_groups.sql, V17__keyed_operations.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest b55645c36ac11baa)
+-- are stands in the migrations. Of: V10__schedules.sql, V11__operations_as_actions.sql, V12__cancellations.sql, V13__intake_transport.sql, V14__tenants.sql, V15__keyed_shifts.sql, V16__notify_groups.sql, V17__keyed_operations.sql, V18__shifts_undone.sql, V19__forecasts.sql, V1__schema.sql, V2__process_timeout.sql, V3__decisions.sql, V4__answered.sql, V5__error_state.sql, V6__audit_chain.sql, V7__access.sql, V8__labels.sql, V9__subscriptions.sql (digest e4bc31d2275f6e61)
 
 CREATE FUNCTION audit_forget(older interval, most bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -368,6 +368,23 @@ CREATE TABLE flow_stops (
 
 ALTER TABLE flow_stops ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME flow_stops_no_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE forecasts (
+    no bigint NOT NULL,
+    order_no bigint NOT NULL,
+    attempt integer NOT NULL,
+    p90 timestamp with time zone NOT NULL,
+    held boolean
+);
+
+ALTER TABLE forecasts ALTER COLUMN no ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME forecasts_no_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -902,6 +919,7 @@ CREATE TABLE shifts (
     key text,
     asked text,
     moved_at timestamp with time zone,
+    undoing_at timestamp with time zone,
     CONSTRAINT shifts_seconds_check CHECK ((seconds > (0)::double precision))
 );
 
@@ -1102,6 +1120,12 @@ ALTER TABLE ONLY flow_stops
 ALTER TABLE ONLY flow_stops
     ADD CONSTRAINT flow_stops_pkey PRIMARY KEY (no);
 
+ALTER TABLE ONLY forecasts
+    ADD CONSTRAINT forecasts_order_no_attempt_key UNIQUE (order_no, attempt);
+
+ALTER TABLE ONLY forecasts
+    ADD CONSTRAINT forecasts_pkey PRIMARY KEY (no);
+
 ALTER TABLE ONLY heartbeats
     ADD CONSTRAINT heartbeats_pkey PRIMARY KEY (incarnation);
 
@@ -1298,6 +1322,8 @@ CREATE INDEX failures_at ON failures USING btree (at);
 CREATE INDEX flow_states_written ON flow_states USING btree (written_at);
 
 CREATE INDEX flow_stops_held ON flow_stops USING btree (no) WHERE (lifted_at IS NULL);
+
+CREATE INDEX forecasts_open ON forecasts USING btree (p90) WHERE (held IS NULL);
 
 CREATE INDEX maintenance_windows_held ON maintenance_windows USING btree (no) WHERE (removed_at IS NULL);
 

@@ -2,19 +2,25 @@
 
 import { act, api } from "./support.mjs";
 
-/** Lets an order that waits fail and start again, in turns, and gives the times from each change to its sight, in ms, in order. */
-export async function timesToSight(page, id, badge, changes) {
+/** Lets an order that waits fail and start again, in turns. Gives for each change its time by the API and that of its frame, in ms. */
+export async function changesInSight(page, id, badge, changes) {
     await page.waitForFunction(([badge]) => document.querySelector(badge)?.textContent === "wait", [badge]);
     await page.evaluate(watch, badge);
-    const took = [];
+    const seen = [];
     for (let change = 0; change < changes; change++) {
         const [action, status] = change % 2 === 0 ? ["requests/answer/answer", "fail"] : ["restart", "wait"];
-        const seen = page.evaluate((word) => globalThis.seen(word), status);
-        const [at] = await Promise.all([seen, act(id, action)]);
+        const shown = page.evaluate((word) => globalThis.seen(word), status);
+        const [frame] = await Promise.all([shown, act(id, action)]);
         const { updatedAt } = (await api("GET", `/v1/orders?ids=${id}`)).items[0];
-        took.push(at - Date.parse(updatedAt));
+        seen.push([Date.parse(updatedAt), frame]);
     }
-    return took.sort((one, other) => one - other);
+    return seen;
+}
+
+/** The times from each change to its sight, in ms, in order. They count from the start of the transaction that made the change. */
+export async function timesToSight(page, id, badge, changes) {
+    const seen = await changesInSight(page, id, badge, changes);
+    return seen.map(([changed, frame]) => frame - changed).sort((one, other) => one - other);
 }
 
 /** Value at a share of sorted ones. */

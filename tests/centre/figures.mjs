@@ -1,7 +1,7 @@
 // What the pages cost, for the benchmark: `PAGURUS_SERVER=… node figures.mjs pages|watched|changes|scrolled` prints JSON.
 // `CENTRE_LONG` names an order with a long history.
 
-import { quantile, timesToSight } from "./changes.mjs";
+import { changesInSight } from "./changes.mjs";
 import { browser, data, isData, open, register, ROUTES, settled, waitForStatus, withPage } from "./support.mjs";
 
 /** Time for which an open page is watched, in seconds. */
@@ -66,15 +66,14 @@ async function watched() {
     return found;
 }
 
-/** From a change of an order to the frame that shows it, on the order's page, in ms. */
+/** Changes of an order, and the frames that show them on the order's page. */
 async function changes() {
     const { ask } = await data();
     const id = await register(ask);
     await waitForStatus(id, "wait");
     return withPage({}, async (page) => {
         await open(page, `/orders/${id}`);
-        const took = await timesToSight(page, id, "main .page-head .badge", CHANGES);
-        return { changes: took.length, p50: quantile(took, 0.5), p99: quantile(took, 0.99) };
+        return { order: id, changes: await changesInSight(page, id, "main .page-head .badge", CHANGES) };
     });
 }
 

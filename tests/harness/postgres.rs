@@ -284,6 +284,7 @@ impl Postgres {
              fsync = on\n\
              synchronous_commit = on\n\
              full_page_writes = on\n\
+             track_commit_timestamp = on\n\
              shared_buffers = 256MB\n\
              max_wal_size = 2GB\n\
              timezone = 'UTC'\n\

@@ -180,8 +180,8 @@ async fn qlt_15_a_migration_belongs_to_the_owner_and_adds_what_services_need() {
     let env = with_roles("roles_migrate").await;
     let superuser = connect(&env, "pagurus").await;
     // As if the last migration had not been run, and had brought what a service of this version needs.
-    let undo = "ALTER TABLE operations DROP COLUMN asked;
-                DELETE FROM refinery_schema_history WHERE version = 17; REVOKE ALL ON ready FROM pagurus_worker;
+    let undo = "DROP TABLE forecasts;
+                DELETE FROM refinery_schema_history WHERE version = 19; REVOKE ALL ON ready FROM pagurus_worker;
                 GRANT DELETE ON orders TO pagurus_worker";
     superuser.batch_execute(undo).await.unwrap();
     let worker =

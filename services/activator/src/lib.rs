@@ -8,6 +8,7 @@ mod check;
 mod conditions;
 mod due;
 mod failover;
+mod forecasts;
 mod idle;
 mod keep_up;
 mod maintenance;
@@ -50,6 +51,7 @@ pub async fn run(host: Host) -> anyhow::Result<()> {
     host.start("upkeep", keep_up::Upkeep::default());
     host.start("audit seal", audit::Sealer::default());
     host.start("audit export", audit::AuditExporter::default());
+    host.start("forecasts", forecasts::ForecastJudge);
     host.start("promises", outlook::PromiseChecker::new(&host));
     host.start("subscriptions", subscriptions::SubscriptionUpkeep::new(&host));
     host.start("measures", measures::Measures::default());

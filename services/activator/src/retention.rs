@@ -54,7 +54,7 @@ impl Remover {
             match self.judge(&client, age, terms).await? {
                 Retained::Kept => {}
                 Retained::Ended => endless.push(end(age.no)),
-                Retained::Removed => old.push(age.no.0),
+                Retained::Removed => old.extend(age.finished_at.map(|at| (age.no, at))),
             }
         }
         drop(client);

@@ -106,12 +106,7 @@ pub(crate) async fn run(command: &Command, client: &ApiClient, screen: &Screen) 
         Command::Drop { ids, conditions, reason } if ids.is_empty() => {
             drop_selected(conditions, reason, client, screen).await
         }
-        Command::Drop { ids, reason, .. } => {
-            for id in ids {
-                decide(&path(id, "/drop"), &json!({"reason": reason}), client, screen).await?;
-            }
-            Ok(())
-        }
+        Command::Drop { ids, reason, .. } => drop_each(ids, reason, client, screen).await,
     }
 }
 
@@ -180,9 +175,33 @@ async fn replay(arguments: &ReplayArguments, client: &ApiClient, screen: &Screen
 }
 
 async fn decide(path: &str, asked: &Value, client: &ApiClient, screen: &Screen) -> Result<(), CliError> {
-    client.post(path, asked).await?.show(screen, |decision: &RefusedDecision| {
-        format!("{}: {}", harmless(&decision.id), harmless(&decision.status))
-    })
+    client.post(path, asked).await?.show(screen, shown)
+}
+
+/// Drops these messages. Programs get one document: a list, where there are several.
+async fn drop_each(
+    ids: &[String],
+    reason: &str,
+    client: &ApiClient,
+    screen: &Screen,
+) -> Result<(), CliError> {
+    let asked = json!({"reason": reason});
+    if let [id] = ids {
+        return decide(&path(id, "/drop"), &asked, client, screen).await;
+    }
+    let mut decisions = Vec::new();
+    for id in ids {
+        let decision: RefusedDecision = client.post(&path(id, "/drop"), &asked).await?.read()?;
+        if !screen.json {
+            screen.line(&shown(&decision))?;
+        }
+        decisions.push(decision);
+    }
+    if screen.json { screen.value(&decisions) } else { Ok(()) }
+}
+
+fn shown(decision: &RefusedDecision) -> String {
+    format!("{}: {}", harmless(&decision.id), harmless(&decision.status))
 }
 
 /// Drops what meets the conditions, as many requests as it takes.

@@ -46,8 +46,10 @@ pub(crate) async fn take(
         // Messages that came while another lane was at work.
         let more = consumer.next_batch(MESSAGES).now_or_never().unwrap_or_default();
         given.hear(&worker, &more);
+        // The end of the process waits for it as for a stage.
+        let claiming = worker.stages.token();
         claim_all(&worker, given.orders).await;
-        drop(alone);
+        drop((claiming, alone));
     }
 }
 
@@ -102,8 +104,9 @@ struct ReceivedHandOut {
 
 async fn claim_all(worker: &Arc<Worker>, mut orders: Vec<ReceivedHandOut>) {
     // The dispatcher counts the same permits; a node that is over its number says so.
-    // One that is out of service begins nothing: what it was handed goes back.
-    let room = if worker.host.is_offline() { 0 } else { worker.permits.available_permits() };
+    // One that is out of service or about to end begins nothing: what it was handed goes back.
+    let begins = !worker.host.is_offline() && !worker.stages.is_closed();
+    let room = if begins { worker.permits.available_permits() } else { 0 };
     let busy = orders.split_off(orders.len().min(room));
     let refuse = |order: &ReceivedHandOut, why: RefusalReason| RefusedHandOut {
         no: order.hand_out.no.0,

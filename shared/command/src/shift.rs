@@ -3,6 +3,8 @@
 //! of their other orders, wherever those stand. Orders are moved by hundreds in a
 //! transaction; each has the shift in its history, and a shift can be undone.
 
+mod undo;
+
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -108,7 +110,7 @@ impl Commands {
                 if distance.is_zero() {
                     return Err(bad("the duration must be longer than 0".to_owned()));
                 }
-                let window = Window::open(Timestamp::now());
+                let window = Window::open(self.database_time().await?);
                 if asked.dry_run {
                     return self.count_in(flow, window).await;
                 }
@@ -116,7 +118,7 @@ impl Commands {
                 self.begin_shift(Shift { keyword: flow.clone(), distance, window, reason }, by, key).await
             }
             (None, None, Some(no), None) => {
-                let found = self.found_shift(no).await?;
+                let found = self.found_shift(no, false).await?;
                 self.move_for_request(no, &found, by).await
             }
             (None, None, None, Some(no)) => self.undo_shift(no, &asked.reason, by).await,
@@ -177,7 +179,7 @@ impl Commands {
             return Err(key.misused(""));
         }
         // A repeat: the first answer was lost, or is still to come.
-        let shift = self.found_shift(no).await?;
+        let shift = self.found_shift(no, false).await?;
         let more = !is_moved && self.move_for_request(no, &shift, by).await?.more;
         let moved = async { shift::count_moved(&self.host.store.operations().await?, no).await };
         let orders = moved.await.map_err(self.failed("shift"))?;
@@ -199,8 +201,8 @@ impl Commands {
         Ok(outcome)
     }
 
-    async fn found_shift(&self, no: i64) -> Result<Shift, Problem> {
-        let found = async { shift::find(&self.host.store.operations().await?, no).await };
+    async fn found_shift(&self, no: i64, to_undo: bool) -> Result<Shift, Problem> {
+        let found = async { shift::find(&self.host.store.operations().await?, no, to_undo).await };
         let found = found.await.map_err(self.failed("shift"))?;
         found.ok_or_else(|| Problem::new(Type::NotFound, format!("there is no shift {no}, or it was undone")))
     }
@@ -238,42 +240,6 @@ impl Commands {
         Ok(outcome)
     }
 
-    /// Moves back what is still due when the shift made it due.
-    async fn undo_shift(&self, no: i64, reason: &str, by: &Principal) -> Result<ShiftOutcome, Problem> {
-        let shift = self.found_shift(no).await?;
-        let distance = SignedDuration::try_from(shift.distance).unwrap_or(SignedDuration::MAX);
-        let batch = Batch { shift: no, distance: -distance, kind: "shift_undone", reason, by };
-        let begun = Instant::now();
-        let mut outcome = ShiftOutcome { shift: Some(no), ..ShiftOutcome::default() };
-        // A repeat of the request that made the shift moves nothing from now on.
-        let ended = async { shift::note_moved(&self.host.store.operations().await?, no).await };
-        ended.await.map_err(self.failed("shift"))?;
-        let mut after = OrderNo(0);
-        loop {
-            let next = async { shift::moved(&self.host.store.operations().await?, no, after, BATCH).await };
-            let orders = next.await.map_err(self.failed("shift"))?;
-            let Some(last) = orders.last() else { break };
-            after = last.no;
-            outcome.orders += self.move_batch(&batch, &orders).await.map_err(self.failed("shift"))?;
-            if begun.elapsed() > ONE_REQUEST {
-                outcome.more = true;
-                return Ok(outcome);
-            }
-        }
-        let undone = async {
-            let mut client = self.host.store.operations().await?;
-            let tx = client.transaction().await?;
-            shift::undone(&tx, no).await?;
-            AuditEntry::new("undo_shift", (AuditKind::Flow, &shift.keyword), by, Some(reason))
-                .with(&json!({"shift": no}))
-                .record(&tx)
-                .await?;
-            Ok(tx.commit().await?)
-        };
-        undone.await.map_err(self.failed("shift"))?;
-        Ok(outcome)
-    }
-
     /// Moves a batch, and each order of it alone where somebody holds one; how many were moved.
     async fn move_batch(&self, batch: &Batch<'_>, orders: &[DueOrder]) -> Result<u64, Error> {
         match self.try_batch(batch, orders).await {
@@ -302,6 +268,9 @@ impl Commands {
     async fn try_batch(&self, batch: &Batch<'_>, orders: &[DueOrder]) -> Result<u64, Error> {
         let mut client = self.host.store.operations().await?;
         let tx = client.transaction().await?;
+        if !batch.distance.is_negative() && !shift::moves(&tx, batch.shift).await? {
+            return Ok(0);
+        }
         let mut numbers: Vec<i64> = orders.iter().map(|order| order.no.0).collect();
         numbers.sort_unstable();
         let LockedOrders { orders: locked, .. } = control::lock_all(&tx, &numbers).await?;

@@ -266,6 +266,8 @@ const MODULES: &[Module] = &[
     ),
     of(crate::recovery::restore::STATEMENTS, &[], &[]),
     of(crate::upkeep::retention::STATEMENTS, &[Activator], &[(&[Intake], &["NAMED"])]),
+    of(crate::upkeep::clock::STATEMENTS, &[Intake, Dispatcher, Activator], &[]),
+    of(crate::upkeep::forecasts::STATEMENTS, &[Activator], &[(&[Intake], &["GIVE", "HELD"])]),
     of(crate::upkeep::revision::STATEMENTS, &[Intake], &[(&[Intake, Dispatcher, Activator], &["REVISION"])]),
     of(crate::upkeep::schedules::STATEMENTS, &[Intake], &[]),
     of(
@@ -315,7 +317,7 @@ const MODULES: &[Module] = &[
     of(
         crate::upkeep::shift::STATEMENTS,
         &[Intake, Activator],
-        &[(&[Activator], &["DUE_UNMOVED"]), (&[Intake], &["COUNT_DUE", "SHIFT", "UNDONE"])],
+        &[(&[Activator], &["DUE_UNMOVED"]), (&[Intake], &["COUNT_DUE", "SHIFT", "UNDOING", "UNDONE"])],
     ),
     of(
         crate::hot::stages::STATEMENTS,

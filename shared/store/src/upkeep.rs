@@ -1,10 +1,12 @@
 //! What keeps the tables in order beside the work: migrations, deletion, walks, stops, windows and schedules.
 
+pub mod clock;
 pub mod decisions;
 pub mod deletion;
 pub mod doctor;
 pub mod first;
 pub mod flows;
+pub mod forecasts;
 pub mod migrate;
 pub mod replays;
 pub mod retention;

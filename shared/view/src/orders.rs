@@ -51,7 +51,7 @@ pub struct OrdersFields {
 /// Conditions of counts, as the document names them.
 #[derive(Debug, JsonSchema)]
 pub struct CountsFields {
-    /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, separated by a comma.
+    /// Fields to count by, one or two of: status, scenario, state, class, system, flow, queue, priority, scenarioStatus, mode, `label:KEY` for the values of a label, separated by a comma.
     pub by: Option<String>,
     /// Orders that are examined at most; default: 200 000. Where there are more, `complete` is false. Fewer are counted faster.
     #[schemars(range(min = 1, max = 200_000))]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use pagurus_wire::order::RegisteredView;
+use pagurus_wire::order::{OrderView, RegisteredView};
 use reqwest::Method;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
@@ -117,7 +117,7 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
             (send(form, text, arguments.dry_run, client).await?, form != InputFormat::One)
         }
     };
-    if screen.json {
+    if screen.json && !arguments.wait {
         screen.document(&reply.text)?;
     }
     let registered: Vec<RegisteredView> = if many { reply.read()? } else { vec![reply.read()?] };
@@ -130,10 +130,24 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
     if !arguments.wait {
         return verdict;
     }
-    let mut end = Ok(());
-    for one in registered.iter().filter(|one| one.status == "accepted" || one.status == "duplicate") {
-        let Some(id) = &one.id else { continue };
-        end = end.and(follow(id, arguments.timeout, client, screen).await);
+    let (mut end, mut documents) = (Ok(()), Vec::new());
+    for one in registered {
+        let is_there = one.status == "accepted" || one.status == "duplicate";
+        match one.id.as_ref().filter(|_| is_there) {
+            Some(id) => {
+                let (order, outcome) = follow(id, arguments.timeout, client, screen).await?;
+                documents.push(json!(order));
+                end = end.and(outcome);
+            }
+            None => documents.push(json!(one)),
+        }
+    }
+    if screen.json {
+        // One document, whatever was sent: what ended, and what was refused as it was answered.
+        match documents.pop().filter(|_| !many) {
+            Some(one) => screen.value(&one)?,
+            None => screen.value(&documents)?,
+        }
     }
     verdict.and(end)
 }
@@ -157,26 +171,23 @@ async fn send(
     client.send_text(Method::POST, &path_of(path, dry_run), kind, text).await
 }
 
+/// Waits for the end of an order. Returns the order then, and what its status means for the exit code.
 async fn follow(
     id: &str,
     timeout: Option<Duration>,
     client: &ApiClient,
     screen: &Screen,
-) -> Result<(), CliError> {
+) -> Result<(OrderView, Result<(), CliError>), CliError> {
     let view = client.wait(id, timeout).await?;
     if !view.is_final {
         screen.note(&format!("{id}: the time is over; the order goes on in status {}", view.status));
     }
     let order = view_of(id, None, client).await?;
-    if screen.json {
-        screen.value(&order)?;
-    } else {
+    if !screen.json {
         screen.line(&format!("\n{}", show::order(&order, screen)))?;
     }
-    if !view.is_final {
-        return Err(CliError::Reported(NOT_YET));
-    }
-    outcome(&view.status)
+    let outcome = if view.is_final { outcome(&view.status) } else { Err(CliError::Reported(NOT_YET)) };
+    Ok((order, outcome))
 }
 
 /// The body of one order.

@@ -9,6 +9,7 @@ use pagurus_domain::operation::pace::OperationPace;
 use pagurus_domain::operation::{ItemOutcome, Next, OperationState, speed};
 use pagurus_store::outside::operations::items::{self, NotedOrder};
 use pagurus_store::outside::operations::{self, StoredOperation};
+use pagurus_store::upkeep::clock;
 use pagurus_store::{Error, Tx};
 use pagurus_wire::problem::Type;
 
@@ -22,6 +23,8 @@ const PIECE: u64 = 200;
 const AHEAD: i64 = 5000;
 /// Orders whose end is looked for in one transaction.
 const SETTLED: i64 = 5000;
+/// Interval at which a session whose transaction is open shows that this process lives.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// Pause where nothing could be done with any order of a piece.
 const NOT_NOW: Duration = Duration::from_millis(200);
 /// Longest reason that is kept, in bytes.
@@ -94,7 +97,7 @@ impl Commands {
         let Some(last) = taken.last().map(|order| order.no) else {
             return Ok(OperationPiece::NothingNow { last: Some(to) });
         };
-        let came = self.act_on(&operation, &action, &taken).await;
+        let came = beside_open(&tx, self.act_on(&operation, &action, &taken)).await;
         let orders = self.noted(&tx, &operation, &came, begun).await?;
         tx.commit().await?;
         // Asking again at once would find the same.
@@ -193,6 +196,24 @@ impl Commands {
         }
         tx.commit().await?;
         Ok(settled.last.filter(|_| settled.looked == SETTLED))
+    }
+}
+
+/// Does something while a transaction is open, however long it takes: the server ends the session of one that is idle for
+/// seconds, since a process that froze would keep its locks.
+async fn beside_open<T>(tx: &Tx<'_>, work: impl Future<Output = T>) -> T {
+    let alive = async {
+        loop {
+            tokio::time::sleep(SIGN_OF_LIFE).await;
+            if clock::now(tx).await.is_err() {
+                // Its commit reports that the session is gone.
+                return std::future::pending().await;
+            }
+        }
+    };
+    tokio::select! {
+        done = work => done,
+        never = alive => never,
     }
 }
 

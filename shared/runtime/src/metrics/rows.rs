@@ -36,7 +36,7 @@ metrics! {
     ReceiptsLost: "receipts_lost" [] = "Receipts that could not be delivered";
     Callbacks: "callbacks" ["verdict"] = "Callbacks, by verdict";
     OrphansUnkept: "orphans_unkept" []
-        = "Callbacks without a matching request that were not kept, because there are too many";
+        = "Callbacks without a matching request, or further ones to the same request, that were not kept, because there are too many";
     Actions: "actions" ["action", "door"] = "Actions of clients and operators, by action and door";
     HandOuts: "hand_outs" [] = "Hand-outs sent by the dispatcher";
     Unclaimed: "unclaimed" ["reason"] = "Hand-outs that were not claimed, by reason";

@@ -146,7 +146,7 @@ statements! {
 }
 
 /// Called systems from which orders now wait for more answers or for fewer, by order.
-pub type RequestsMoved = HashMap<OrderNo, Vec<(String, i32)>>;
+pub type MovedRequests = HashMap<OrderNo, Vec<(String, i32)>>;
 
 /// A request to be stored before it is sent.
 #[derive(Clone, Debug)]
@@ -270,13 +270,13 @@ pub(crate) async fn mark_awaited(
     tx: &Tx<'_>,
     orders: &[i64],
     requests: &[(RequestId, Option<&str>)],
-) -> Result<RequestsMoved> {
+) -> Result<MovedRequests> {
     let columns = columns!((id, system) in requests => {
         id: Uuid = id.0,
         system: Option<&str> = *system,
     });
     let rows = columns.query(tx, AWAIT, &[&orders]).await?;
-    let mut moved = RequestsMoved::new();
+    let mut moved = MovedRequests::new();
     for row in &rows {
         moved.entry(OrderNo(row.get("order_no"))).or_default().push((row.get("system"), row.get("by")));
     }

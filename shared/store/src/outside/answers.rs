@@ -55,7 +55,11 @@ statements! {
     // Counted no further than the bound: an index has what was not accepted.
     ORPHANS = "
         SELECT count(*) AS kept FROM (SELECT FROM callbacks WHERE verdict = 'orphan' AND verdict <> 'accepted' LIMIT $1) AS counted";
-    STATUSES = "SELECT id, status FROM requests WHERE id = ANY($1::uuid[])";
+    // Counted no further than the bound.
+    STATUSES = "
+        SELECT r.id, r.status,
+               (SELECT count(*) FROM (SELECT FROM callbacks c WHERE c.request_id = ANY(ARRAY[r.id]) LIMIT $2) AS counted) AS kept
+          FROM requests r WHERE r.id = ANY($1::uuid[])";
     STORE = "
         INSERT INTO callbacks (request_id, named, order_no, verdict, step_status, headers, body)
         SELECT * FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::bytea[])
@@ -103,6 +107,8 @@ impl CallbackVerdict {
     }
 }
 
+/// Callbacks to one request that are kept: a called system that repeats its answer on and on fills no disk.
+const MOST_OF_REQUEST: i64 = 20;
 /// Bytes that are kept of the body of a callback for nobody.
 pub const ORPHAN_BODY_BYTES: usize = 16 * 1024;
 /// Header fields of a callback for nobody are kept up to here, and left out beyond.
@@ -115,7 +121,7 @@ pub struct Answered {
     pub verdicts: Vec<CallbackVerdict>,
     /// The orders that go on now.
     pub woken: Vec<ReadyStage>,
-    /// Number of callbacks for nobody that were not kept, because there are too many already.
+    /// Number of callbacks for nobody, and of further ones to the same request, that were not kept: there are too many already.
     pub unkept: usize,
     /// The requests that are not waited for any more: of which flow, to which called system.
     pub closed: Vec<(String, String)>,
@@ -172,19 +178,15 @@ where
     let closed = |row: &Row| Some((row.get("flow"), row.get::<_, Option<String>>("system")?));
     let closed = rows.iter().filter_map(closed).collect();
     let accepted = fresh.len();
-    let statuses: HashMap<Uuid, String> = if accepted == callbacks.len() {
-        HashMap::new()
-    } else {
-        let statuses = tx.prepare_cached(STATUSES).await?;
-        tx.query(&statuses, &[&asked]).await?.iter().map(|row| (row.get("id"), row.get("status"))).collect()
-    };
+    let mut known: HashMap<Uuid, KnownRequest> =
+        if accepted == callbacks.len() { HashMap::new() } else { requests(tx, &asked).await? };
     let verdicts: Vec<CallbackVerdict> = callbacks
         .iter()
         .map(|callback| match callback.request.map(|id| id.0) {
             // The first of the batch takes the place; the next of the same request is a double.
             Some(id) if fresh.remove(&id) => CallbackVerdict::Accepted,
             Some(id) if !order_of.contains_key(&id) => CallbackVerdict::Orphan,
-            Some(id) if statuses.get(&id).is_some_and(|status| status == "answered") => {
+            Some(id) if known.get(&id).is_some_and(|request| request.is_answered) => {
                 CallbackVerdict::Duplicate
             }
             Some(_) => CallbackVerdict::Late,
@@ -192,12 +194,17 @@ where
         })
         .collect();
     let mut left = room;
-    let kept = callbacks.iter().copied().zip(&verdicts).filter(|(_, verdict)| {
-        let keeps = **verdict != CallbackVerdict::Orphan || left > 0;
-        left = if **verdict == CallbackVerdict::Orphan { left.saturating_sub(1) } else { left };
-        keeps
+    let kept = callbacks.iter().copied().zip(&verdicts).filter(|(callback, verdict)| match verdict {
+        CallbackVerdict::Accepted => true,
+        CallbackVerdict::Orphan => takes_place(&mut left),
+        CallbackVerdict::Duplicate | CallbackVerdict::Late => callback
+            .request
+            .and_then(|id| known.get_mut(&id.0))
+            .is_some_and(|request| takes_place(&mut request.room)),
     });
-    store(tx, &kept.collect::<Vec<_>>(), &order_of).await?;
+    let kept: Vec<_> = kept.collect();
+    let unkept = callbacks.len() - kept.len();
+    store(tx, &kept, &order_of).await?;
     // What an order does not await, because it is held or the stage that asked goes on, wakes nobody. Of a task every
     // hand-out counts.
     let wakes = |row: &&Row| row.get("awaited") || row.get::<_, Option<&str>>("task").is_some();
@@ -208,7 +215,32 @@ where
     } else {
         due::wake_answered(tx, &awaiting.into_iter().collect::<Vec<_>>()).await?
     };
-    Ok(Answered { verdicts, woken, unkept: orphans.saturating_sub(room), closed, decided })
+    Ok(Answered { verdicts, woken, unkept, closed, decided })
+}
+
+/// A request that a callback names.
+struct KnownRequest {
+    is_answered: bool,
+    /// Number of callbacks to it that may be kept yet.
+    room: usize,
+}
+
+async fn requests(tx: &Tx<'_>, asked: &[Uuid]) -> Result<HashMap<Uuid, KnownRequest>> {
+    let statement = tx.prepare_cached(STATUSES).await?;
+    let rows = tx.query(&statement, &[&asked, &MOST_OF_REQUEST]).await?;
+    let read = |row: &Row| {
+        let is_answered = row.get::<_, &str>("status") == "answered";
+        let room = saturated::<usize>(MOST_OF_REQUEST - row.get::<_, i64>("kept"));
+        (row.get("id"), KnownRequest { is_answered, room })
+    };
+    Ok(rows.iter().map(read).collect())
+}
+
+/// Takes one of the places that are left, if there is one.
+const fn takes_place(left: &mut usize) -> bool {
+    let takes = *left > 0;
+    *left = left.saturating_sub(1);
+    takes
 }
 
 /// Number of callbacks for nobody that may be kept yet.

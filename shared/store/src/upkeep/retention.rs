@@ -17,7 +17,7 @@ statements! {
     // call of it is on its way, and while another one waits for it.
     LOCK_REMOVABLE = "
         SELECT o.no, o.status FROM orders o
-         WHERE o.no = ANY($1::bigint[]) AND o.finished_at IS NOT NULL
+         WHERE o.no = ANY($1::bigint[]) AND o.finished_at = ($2::timestamptz[])[array_position($1::bigint[], o.no)]
            AND NOT EXISTS (SELECT FROM outbox b WHERE b.order_no = ANY(ARRAY[o.no])
                               AND b.parked_because IS DISTINCT FROM 'gone')
            AND NOT EXISTS (SELECT FROM cancellations c WHERE c.order_no = ANY(ARRAY[o.no]) AND c.status = 'pending')
@@ -123,10 +123,12 @@ pub async fn named(
     Ok(rows.iter().map(|row| (OrderNo(row.get("no")), row.get("id"), row.get("finished_at"))).collect())
 }
 
-/// Removes those of these orders that have ended, with everything that belongs to them; the statuses that they had.
-/// Their ids are free from then on. One that others hold, or still need, is left for the next round.
-pub async fn remove(tx: &Tx<'_>, nos: &[i64]) -> Result<Vec<String>> {
-    let rows = tx.query(&tx.prepare_cached(LOCK_REMOVABLE).await?, &[&nos]).await?;
+/// Removes those of these orders that ended then, with everything that belongs to them; the statuses that they had.
+/// Their ids are free from then on. One that others hold, or still need, is left for the next round, and so is one that was
+/// restarted meanwhile.
+pub async fn remove(tx: &Tx<'_>, ended: &[(OrderNo, Timestamp)]) -> Result<Vec<String>> {
+    let (nos, times): (Vec<i64>, Vec<Timestamp>) = ended.iter().map(|(no, at)| (no.0, *at)).unzip();
+    let rows = tx.query(&tx.prepare_cached(LOCK_REMOVABLE).await?, &[&nos, &times]).await?;
     let nos: Vec<i64> = rows.iter().map(|row| row.get("no")).collect();
     if nos.is_empty() {
         return Ok(Vec::new());

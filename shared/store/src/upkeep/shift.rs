@@ -49,7 +49,15 @@ statements! {
          ORDER BY l.at, l.order_no LIMIT $7";
     NEXT_SHIFTED = "
         SELECT s.order_no, s.due_at FROM shifted s WHERE s.shift = $1 AND s.order_no > $2 ORDER BY s.order_no LIMIT $3";
-    SHIFT = "SELECT keyword, seconds, from_at, until_at, reason FROM shifts WHERE no = $1 AND undone_at IS NULL";
+    // One that is being undone may be undone further, and moved no more.
+    SHIFT = "
+        SELECT keyword, seconds, from_at, until_at, reason FROM shifts
+         WHERE no = $1 AND undone_at IS NULL AND (undoing_at IS NULL OR $2)";
+    UNDOING = "
+        UPDATE shifts SET undoing_at = clock_timestamp(), moved_at = coalesce(moved_at, clock_timestamp())
+         WHERE no = $1 AND undoing_at IS NULL";
+    // An undo waits for this batch; the next batch finds that the shift is undone.
+    MOVES = "SELECT no FROM shifts WHERE no = $1 AND undoing_at IS NULL FOR SHARE";
     UNDONE = "UPDATE shifts SET undone_at = clock_timestamp() WHERE no = $1";
     MOVE_DUE = "
         UPDATE due d SET due_at = d.due_at + make_interval(secs => $3)
@@ -259,8 +267,8 @@ fn read_due(row: &Row) -> DueOrder {
 }
 
 /// A shift by its number; none if it is not there, or was undone.
-pub async fn find(client: &Client, shift: i64) -> Result<Option<Shift>> {
-    let row = client.query_opt(&client.prepare_cached(SHIFT).await?, &[&shift]).await?;
+pub async fn find(client: &Client, shift: i64, to_undo: bool) -> Result<Option<Shift>> {
+    let row = client.query_opt(&client.prepare_cached(SHIFT).await?, &[&shift, &to_undo]).await?;
     Ok(row.as_ref().map(read_shift))
 }
 
@@ -277,6 +285,17 @@ pub(crate) fn read_shift(row: &Row) -> Shift {
 pub async fn moved(client: &Client, shift: i64, after: OrderNo, limit: i64) -> Result<Vec<DueOrder>> {
     let statement = client.prepare_cached(NEXT_SHIFTED).await?;
     Ok(client.query(&statement, &[&shift, &after.0, &limit]).await?.iter().map(read_due).collect())
+}
+
+/// Ends the moving of a shift, since it is being undone.
+pub async fn undoing(client: &Client, shift: i64) -> Result<()> {
+    client.execute(&client.prepare_cached(UNDOING).await?, &[&shift]).await?;
+    Ok(())
+}
+
+/// True if a shift moves orders still; it does until the end of this transaction.
+pub async fn moves(tx: &Tx<'_>, shift: i64) -> Result<bool> {
+    Ok(tx.query_opt(&tx.prepare_cached(MOVES).await?, &[&shift]).await?.is_some())
 }
 
 /// A shift was undone.

@@ -58,11 +58,12 @@ statements! {
     SHIFTING_STOPS = "
         SELECT f.no, f.shift, s.keyword, s.seconds, s.from_at, s.until_at, s.reason
           FROM flow_stops f JOIN shifts s ON s.no = f.shift
-         WHERE f.lifted_at IS NULL AND s.undone_at IS NULL AND s.until_at > clock_timestamp() ORDER BY f.no LIMIT $1";
+         WHERE f.lifted_at IS NULL AND s.undone_at IS NULL AND s.undoing_at IS NULL AND s.until_at > clock_timestamp()
+         ORDER BY f.no LIMIT $1";
     TAKE_STOP_SHIFT = "
         UPDATE flow_stops f SET shift_held_by = $2, shift_held_until = clock_timestamp() + make_interval(secs => $3)
           FROM shifts s
-         WHERE f.no = $1 AND f.lifted_at IS NULL AND s.no = f.shift AND s.undone_at IS NULL
+         WHERE f.no = $1 AND f.lifted_at IS NULL AND s.no = f.shift AND s.undone_at IS NULL AND s.undoing_at IS NULL
            AND (f.shift_held_by = $2 OR f.shift_held_until IS NULL OR f.shift_held_until < clock_timestamp())";
     LOCK_OVERRIDE = "
         SELECT system, what, from_at, until_at, reason, made_by, made_at FROM system_overrides WHERE system = $1 FOR UPDATE";

@@ -47,7 +47,7 @@ statements! {
     TAKE_SHIFT = "
         UPDATE window_shifts w SET held_by = $3, held_until = clock_timestamp() + make_interval(secs => $4)
           FROM shifts s
-         WHERE w.window_no = $1 AND w.begins_at = $2 AND s.no = w.shift AND s.undone_at IS NULL
+         WHERE w.window_no = $1 AND w.begins_at = $2 AND s.no = w.shift AND s.undone_at IS NULL AND s.undoing_at IS NULL
            AND (w.held_by = $3 OR w.held_until < clock_timestamp())
         RETURNING w.shift";
     SHIFT_OF_WINDOW = "SELECT shift FROM window_shifts WHERE window_no = $1 AND begins_at = $2";

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::cpu::Usage;
 use super::load::{Flow, Generator, Latencies};
 use super::works::{ENGINE, ONE_ACTION, Works};
-use asked::{AskedPage, ScrolledPage, Sight, WatchedPage, replay};
+use asked::{AskedPage, ScrolledPage, SeenChanges, Sight, WatchedPage, replay};
 pub use section::section;
 
 /// Share of the greatest rate at which the pages are looked at.
@@ -69,7 +69,7 @@ impl Works<'_> {
         eprintln!("    the pages, without load");
         let asked: Vec<AskedPage> = browser.figures("pages").await?;
         let quiet = self.times_of(&asked).await?;
-        let unloaded = browser.figures("changes").await?;
+        let unloaded = self.sight(&browser).await?;
         let scrolled = browser.figures("scrolled").await?;
 
         eprintln!("    the greatest rate");
@@ -80,7 +80,7 @@ impl Works<'_> {
         let generator = Generator::start(&self.installation.amqp_url(), ENGINE, ONE_ACTION, flow).await?;
         generator.wait_received(WARM_UP, None).await?;
         let busy = self.times_of(&asked).await?;
-        let loaded = browser.figures("changes").await?;
+        let loaded = self.sight(&browser).await?;
         let watched: Vec<WatchedPage> = browser.figures("watched").await?;
         eprintln!("    {OPEN} open pages");
         let (open, orders) = self.beside_open_pages(&generator, &watched).await?;
@@ -91,6 +91,11 @@ impl Works<'_> {
         let requests = OPEN as f64 / watched.len().max(1) as f64
             * watched.iter().map(WatchedPage::requests_a_second).sum::<f64>();
         Ok(Centre { pages, rate, sight: [unloaded, loaded], scrolled, open, orders, requests })
+    }
+
+    async fn sight(&self, browser: &Browser<'_>) -> Result<Sight> {
+        let seen: SeenChanges = browser.figures("changes").await?;
+        seen.sight(&self.installation.database().await?).await
     }
 
     /// Times of the server for each page: of each of its requests, one after the other.

@@ -113,7 +113,7 @@ impl Witness {
         self.found(of_waking(no, due_at, now));
     }
 
-    /// A hold has ended, and so many requests were closed by it.
+    /// Notes the end of a hold, and how many requests were closed by it.
     pub(super) fn hold_ended(&mut self, no: OrderNo, closed: usize) {
         self.found(Violation::unless(closed == 0, Invariant::CallbackKept, || {
             format!("order {no}: the end of a hold closes {closed} of its requests")

@@ -20,7 +20,7 @@ use crate::hot::due;
 use crate::hot::place::insert_due;
 use crate::hot::queues;
 use crate::hot::ready::ReadyStage;
-use crate::hot::requests::{self, RequestsMoved};
+use crate::hot::requests::{self, MovedRequests};
 use crate::hot::stages::Claimed;
 use crate::sql::statements;
 use crate::{Result, Tx, beside};
@@ -239,7 +239,7 @@ pub struct Followed {
     /// one of these ends.
     pub ready: Vec<ReadyStage>,
     /// The requests that are waited for from now on, or not any more.
-    pub requests: RequestsMoved,
+    pub requests: MovedRequests,
 }
 
 /// Writes the ends of stages whose right was taken with [`take_ends`] in this transaction.

@@ -57,7 +57,9 @@ impl SearchKey {
     /// The key of a word of the API.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        let label = word.strip_prefix(Self::LABEL).filter(|key| !key.is_empty());
+        // The second is how conditions spell it.
+        let label = [Self::LABEL, "labels."].iter().find_map(|prefix| word.strip_prefix(prefix));
+        let label = label.filter(|key| !key.is_empty());
         let label = label.map(|key| Self::Label(key.to_owned()));
         label.or_else(|| Self::ALL.into_iter().find(|key| key.word() == word))
     }

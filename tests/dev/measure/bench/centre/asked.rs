@@ -1,12 +1,14 @@
 //! What a browser asks for: each page once, and open pages again and again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use futures_util::future::try_join_all;
+use jiff::Timestamp;
 use pagurus_harness::client::http;
 use serde::Deserialize;
+use tokio_postgres::{Client, Row};
 use tokio_util::sync::CancellationToken;
 
 /// A page as a browser loaded it.
@@ -46,8 +48,40 @@ pub struct ScrolledPage {
     pub frames: f64,
 }
 
-/// Times from a change to its sight, in milliseconds.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// Changes of an order, as a browser saw them.
+#[derive(Debug, Deserialize)]
+pub struct SeenChanges {
+    /// The order.
+    order: String,
+    /// Time of each change by the API, and time of the frame that shows it, in milliseconds since 1970.
+    changes: Vec<(i64, i64)>,
+}
+
+impl SeenChanges {
+    /// The times from the commit of each change to its sight.
+    pub async fn sight(&self, database: &Client) -> Result<Sight> {
+        let events = "SELECT h.at, pg_xact_commit_timestamp(h.xmin) AS committed FROM history h
+                        JOIN orders o ON o.no = h.order_no WHERE o.id = $1 ORDER BY h.number";
+        let rows = database.query(events, &[&self.order]).await?;
+        let millis = |row: &Row, column: &str| row.get::<_, Timestamp>(column).as_millisecond();
+        let committed: HashMap<i64, i64> =
+            rows.iter().map(|row| (millis(row, "at"), millis(row, "committed"))).collect();
+        let mut took = Vec::new();
+        for (changed, frame) in &self.changes {
+            let committed = committed.get(changed).context("a change has no event")?;
+            took.push((frame - committed) as f64);
+        }
+        took.sort_by(f64::total_cmp);
+        let quantile = |share: f64| {
+            let place = (took.len() as f64 * share).ceil() as usize;
+            took.get(place.saturating_sub(1)).copied().unwrap_or_default()
+        };
+        Ok(Sight { changes: took.len() as u64, p50: quantile(0.5), p99: quantile(0.99) })
+    }
+}
+
+/// Times from the commit of a change to its sight, in milliseconds.
+#[derive(Clone, Copy, Debug)]
 pub struct Sight {
     /// Number of changes.
     pub changes: u64,

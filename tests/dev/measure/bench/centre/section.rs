@@ -21,7 +21,7 @@ pub fn section(centre: &Centre) -> String {
     let an_order = |with: usize| centre.open[with].all() * 1000.0 / centre.orders[with].max(1) as f64;
     let _ = writeln!(
         text,
-        "\nUnder load: {:.0} orders a second, {:.0} % of what the engine can do here. From a change of an order to the frame that shows it: \
+        "\nUnder load: {:.0} orders a second, {:.0} % of what the engine can do here. From the commit of a change of an order to the frame that shows it: \
          p50 {:.0} ms, p99 {:.0} ms; under load p50 {:.0} ms, p99 {:.0} ms, of {} changes. {OPEN} open pages ask {:.0} times a second: CPU an \
          order {:.3} ms with them, {:.3} without.",
         centre.rate,

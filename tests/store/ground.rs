@@ -167,6 +167,11 @@ impl Ground {
 
     /// Stores a request of a claimed stage.
     pub async fn request(&self, claimed: &Claimed, action: u32) -> Option<RequestId> {
+        self.request_named(claimed, action, &format!("r{action}")).await
+    }
+
+    /// The same under this name.
+    pub async fn request_named(&self, claimed: &Claimed, action: u32, name: &str) -> Option<RequestId> {
         let new = NewRequest {
             no: claimed.head.no,
             pass: claimed.pass,
@@ -174,7 +179,7 @@ impl Ground {
             visit: 1,
             action,
             hand_out: 0,
-            name: format!("r{action}"),
+            name: name.to_owned(),
             task: None,
             cancel: pagurus_scenario::stage::Cancel::Never,
         };

@@ -38,6 +38,27 @@ async fn scn_7_an_early_callback_is_kept_and_wakes_the_order_as_soon_as_it_waits
 }
 
 #[tokio::test]
+async fn scn_7_a_question_at_the_place_of_one_that_was_left_has_an_answer_of_its_own() {
+    let ground = Ground::new("another_way").await;
+    let no = ground.order("a", &json!({})).await;
+    let claimed = ground.claim(no).await;
+    let left = ground.request(&claimed, 1).await.unwrap();
+    ground.answer(&[left]).await;
+    assert_eq!(ground.request(&claimed, 1).await, Some(left), "a repeat asks the same");
+    // The stage was run again, and took another way.
+    let other = ground.request_named(&claimed, 1, "other").await.unwrap();
+    assert_ne!(left, other);
+    let ready = ground.finish(&claimed, wait_for(&[other])).await;
+    assert!(ready.is_empty(), "what the first question got is no answer to this one");
+    assert_eq!(ground.answer(&[left]).await.0, [CallbackVerdict::Orphan]);
+    let (verdicts, woken) = ground.answer(&[other]).await;
+    assert_eq!((verdicts, woken.len()), (vec![CallbackVerdict::Accepted], 1));
+    ground.claim(no).await;
+    let results = answers::results(&ground.work().await, &[no.0]).await.unwrap();
+    assert_eq!(results[&no].len(), 1);
+}
+
+#[tokio::test]
 async fn scn_7_doubles_late_ones_and_strangers_are_kept_and_change_nothing() {
     let ground = Ground::new("verdicts").await;
     let no = ground.order("a", &json!({})).await;

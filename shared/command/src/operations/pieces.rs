@@ -66,18 +66,19 @@ impl Commands {
         pace: &mut OperationPace,
         continued: &mut BTreeMap<String, u64>,
     ) -> Result<OperationPiece, Error> {
-        let (operation, action, wanted) = match self.decide(no).await? {
-            Ok(decided) => decided,
-            Err(piece) => return Ok(piece),
-        };
         let begun = Timestamp::now();
         // On a connection of another lane than those that act, which would wait for it else.
         let mut client = self.host.store.api().await?;
         let tx = client.transaction().await?;
-        if operation.ramp.is_some() && !operations::try_selection(&tx, -no).await? {
-            // The steps of a ramp are counted: one piece at a time.
+        // The steps of a ramp are counted: one piece at a time, decided below its turn.
+        let has_ramp = operations::find(&tx, no).await?.is_some_and(|operation| operation.ramp.is_some());
+        if has_ramp && !operations::try_selection(&tx, -no).await? {
             return Ok(OperationPiece::Wait(Duration::from_millis(100)));
         }
+        let (operation, action, wanted) = match self.decide(no).await? {
+            Ok(decided) => decided,
+            Err(piece) => return Ok(piece),
+        };
         let limit = saturated::<i64>(wanted);
         let Some(to) = items::last_ahead(&tx, no, after, AHEAD).await? else {
             return Ok(OperationPiece::NothingNow { last: None });

@@ -50,11 +50,19 @@ statements! {
                      hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
-           -- A repeat from a savepoint asks again what got no answer in time.
-           SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
-               closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END,
+           -- A repeat from a savepoint asks again what got no answer in time. One that takes another way asks another question
+           -- at this place: what the first one asked is nobody's any more, and neither is its answer.
+           SET id = CASE WHEN requests.name = excluded.name THEN requests.id ELSE excluded.id END,
+               name = excluded.name,
+               status = CASE WHEN requests.name = excluded.name AND requests.status = 'answered' THEN 'answered' ELSE 'open' END,
+               closed_at = CASE WHEN requests.name = excluded.name AND requests.status = 'answered' THEN requests.closed_at END,
+               awaited = requests.awaited AND requests.name = excluded.name,
+               system = CASE WHEN requests.name = excluded.name THEN requests.system END,
+               registered_at = CASE WHEN requests.name = excluded.name THEN requests.registered_at ELSE now() END,
+               work_seconds = excluded.work_seconds, accept_first = excluded.accept_first, force_finish = excluded.force_finish,
                task_ends_at = excluded.task_ends_at, wait_ends_at = excluded.wait_ends_at,
-               cancel = coalesce(excluded.cancel, requests.cancel)
+               cancel = CASE WHEN requests.name = excluded.name THEN coalesce(excluded.cancel, requests.cancel)
+                             ELSE excluded.cancel END
         RETURNING id, order_no";
     // Only the newest hand-out of such a task may still be answered.
     SUPERSEDE = "

@@ -46,7 +46,11 @@ statements! {
     UNSETTLED = "
         SELECT no FROM operations
          WHERE done > succeeded + failed_again + failed_otherwise + left_alone
-           AND (ended_at IS NULL OR ended_at > now() - make_interval(secs => $1)) ORDER BY no LIMIT $2";
+           AND (ended_at IS NULL OR ended_at > now() - make_interval(secs => $1))
+           -- Most actions begin no life whose end is awaited.
+           AND EXISTS (SELECT FROM operation_orders i
+                        WHERE i.operation = ANY(ARRAY[operations.no]) AND i.life IS NOT NULL AND i.aftermath IS NULL OFFSET 0)
+         ORDER BY no LIMIT $2";
     SET_STATE = "
         UPDATE operations SET state = $2, because = $3, ended_at = CASE WHEN $2 IN ('done', 'aborted') THEN now() END,
                selection = CASE WHEN $2 = 'aborted' THEN NULL ELSE selection END

@@ -52,6 +52,14 @@ impl Tables {
             .requests_of(no)
             .find(|(_, request)| (request.life, request.place) == (life, place))
             .map(|(id, _)| id);
+        let known = match known {
+            // Another way was taken: what was asked at this place is nobody's any more.
+            Some(id) if self.requests[&id].name != name => {
+                self.requests.remove(&id);
+                None
+            }
+            known => known,
+        };
         if let Some(id) = known {
             let request = self.requests.get_mut(&id)?;
             if request.status != RequestStatus::Answered {

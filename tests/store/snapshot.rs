@@ -130,17 +130,19 @@ async fn qlt_2_under_a_held_snapshot_a_look_does_not_walk_over_what_is_gone() {
     assert!(whole > FEW && marked < FEW, "what is ready: {whole} blocks, {marked} behind its mark");
     let heads = "ARRAY['q']";
     let members = "'q', 10";
-    let all_members = blocks(&client, "queues::HAS_MEMBERS", members).await;
+    let all_members = blocks(&client, "queues::HAS_WAITING", members).await;
     let whole = blocks(&client, "queues::HEADS", heads).await;
     ground.sql("INSERT INTO queued (order_no, queue, position) VALUES (1, 'q', 1000000)").await;
     queues::raise_head(&client, "q").await.unwrap();
     let marked = blocks(&client, "queues::HEADS", heads).await;
     assert!(whole > FEW && marked < FEW, "the head of a queue: {whole} blocks, {marked} behind its mark");
-    let marked = blocks(&client, "queues::HAS_MEMBERS", members).await;
+    let marked = blocks(&client, "queues::HAS_WAITING", members).await;
     assert!(all_members > FEW && marked < FEW, "members: {all_members} blocks, {marked} behind the mark");
-    assert!(queues::has_members(&client, "q", 1).await.unwrap());
-    assert!(!queues::has_members(&client, "q", 2).await.unwrap());
+    assert!(!queues::has_waiting(&client, "q", 1).await.unwrap(), "its holder does not wait");
     assert_eq!(queues::heads(&client, &["q".to_owned()]).await.unwrap()[0].position, 1_000_000);
+    ground.sql("INSERT INTO queued (order_no, queue, position) VALUES (2, 'q', 1000001)").await;
+    assert!(queues::has_waiting(&client, "q", 1).await.unwrap());
+    assert!(!queues::has_waiting(&client, "q", 2).await.unwrap());
     drop(holder);
 }
 

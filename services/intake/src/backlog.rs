@@ -91,9 +91,10 @@ impl Backlog {
         let (Some(bound), Some(queue)) = (settings.distribution.max_backlog_of_queue, queue) else {
             return Ok(None);
         };
-        let is_full = queues::has_members(&host.store.api().await?, queue, i64::from(bound)).await?;
-        let detail =
-            || format!("the queue `{queue}` has reached its limit of {bound} orders; send the order later");
+        let is_full = queues::has_waiting(&host.store.api().await?, queue, i64::from(bound)).await?;
+        let detail = || {
+            format!("{bound} orders wait in the queue `{queue}`, which is the limit; send the order later")
+        };
         Ok(is_full.then(|| ("queue", detail())))
     }
 

@@ -238,7 +238,7 @@ const MODULES: &[Module] = &[
             (&[Intake, Activator], &["BEFORE", "HOLDER"]),
             (&[Dispatcher], &["HEADS"]),
             (&[Worker], &["RAISE_HEAD"]),
-            (&[Intake], &["HAS_MEMBERS", "MEMBERS", "COUNTS", "LIST_QUEUES"]),
+            (&[Intake], &["HAS_WAITING", "MEMBERS", "COUNTS", "LIST_QUEUES"]),
         ],
     ),
     of(

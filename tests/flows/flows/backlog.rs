@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use lapin::BasicProperties;
 use pagurus_harness::nodes::Role;
-use pagurus_harness::world::program::Program;
+use pagurus_harness::world::program::{Program, Step};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::{resume, stop};
 use crate::installation::{Installation, PATIENCE, asking, call, until};
@@ -48,13 +49,22 @@ async fn dsp_17_the_api_refuses_what_would_only_wait_and_messages_are_taken_all_
 
     let member =
         |n: usize| json!({"id": format!("q{n}"), "scenario": "free", "mode": "sequential", "queue": "q"});
-    engine.world().program(Program::at("/free").delayed(Duration::from_secs(2)));
-    for n in 0..3 {
+    let gate = watch::Sender::new(false);
+    let held = Step { hold: Some(gate.subscribe()), ..Step::fine() };
+    engine.world().forget();
+    engine.world().program(Program::at("/free").first(1, &held));
+    engine.accepted(member(0)).await;
+    engine.calls("/free", 1).await;
+    // The one that runs waits no more.
+    for n in 1..4 {
         engine.accepted(member(n)).await;
     }
-    let refused = engine.submit(&member(3)).await;
+    let refused = engine.submit(&member(4)).await;
     assert_eq!(refused.status, 429, "{refused:?}");
-    assert_eq!(engine.submit(&member(0)).await.body["status"], "duplicate");
+    assert_eq!(engine.submit(&member(1)).await.body["status"], "duplicate");
+    gate.send_replace(true);
+    engine.reach("q3", "success").await;
+    engine.accepted(member(4)).await;
 
     resume(&engine, json!({"keyword": "piled"})).await;
     until("the API takes them again", PATIENCE, async || {

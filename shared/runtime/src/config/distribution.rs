@@ -34,7 +34,7 @@ section! {
     ("distribution.flows.limits.error_handling.policies", Tree("a mapping of names, each with `error_classes` and `scenarios`"), "{}", Live, "Error classes that lower the limits of some scenarios, besides the built-in ones.");
     decisions_keep: Duration = ("distribution.decisions.keep", Duration, "30d", Live, "How long decisions about flows and called systems are kept, for `pagurus flows history` and `pagurus systems history`.");
     max_backlog_of_flow: Option<u32> = unless_zero("distribution.backlog.max_per_flow", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Stages of one flow that may wait before the API refuses further orders of it with 429; `0` means no limit. Orders sent as messages are always accepted.");
-    max_backlog_of_queue: Option<u32> = unless_zero("distribution.backlog.max_per_queue", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Orders in one queue before the API refuses further ones with 429; `0` means no limit. Orders sent as messages are always accepted.");
+    max_backlog_of_queue: Option<u32> = unless_zero("distribution.backlog.max_per_queue", Count { least: 0, most: u32::MAX as u64 }, "0", Live, "Orders that wait in one queue before the API refuses further ones with 429; `0` means no limit. Orders sent as messages are always accepted.");
 
     /// Limits and stops of flows.
     with flows: Arc<FlowRules> = SettingsBuilder::flow_rules;

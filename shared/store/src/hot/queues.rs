@@ -50,11 +50,15 @@ statements! {
                  WHERE queue = $1 AND position >= coalesce((SELECT k.head FROM queues k WHERE k.name = $1), 0)
                  ORDER BY position LIMIT 1) AS q
          WHERE u.name = $1 AND u.head < q.position";
-    HAS_MEMBERS = "
-        SELECT count(*) >= $2 AS has
-          FROM (SELECT FROM queued
-                 WHERE queue = $1 AND position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[$1])), 0)
-                 LIMIT $2) AS members";
+    // All but a holder that runs, or rests between its stages.
+    HAS_WAITING = "
+        WITH members AS (
+            SELECT order_no FROM queued
+             WHERE queue = $1 AND position >= coalesce((SELECT u.head FROM queues u WHERE u.name = ANY(ARRAY[$1])), 0)
+             ORDER BY position LIMIT $2::bigint + 1)
+        SELECT count(*) - (SELECT count(*) FROM (SELECT order_no FROM members LIMIT 1) AS head
+                            WHERE NOT EXISTS (SELECT FROM ready r WHERE r.order_no = ANY(ARRAY[head.order_no]))) >= $2::bigint AS has
+          FROM members";
     HOLDER = "
         SELECT o.id, o.flow, coalesce(q.held_since, w.started_at) AS since, d.stream, d.due_at
           FROM queued q
@@ -203,9 +207,9 @@ pub async fn raise_head(client: &Client, queue: &str) -> Result<()> {
     Ok(())
 }
 
-/// True if a queue has `count` members, or more. Looks at no more of them.
-pub async fn has_members(client: &Client, queue: &str, count: i64) -> Result<bool> {
-    let statement = client.prepare_cached(HAS_MEMBERS).await?;
+/// True if `count` members of a queue, or more, wait to run. Looks at hardly more of them.
+pub async fn has_waiting(client: &Client, queue: &str, count: i64) -> Result<bool> {
+    let statement = client.prepare_cached(HAS_WAITING).await?;
     Ok(client.query_one(&statement, &[&queue, &count]).await?.get("has"))
 }
 

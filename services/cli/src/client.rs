@@ -178,6 +178,16 @@ impl ApiClient {
         self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT).await
     }
 
+    /// The same where the server may wait for this long before it answers.
+    pub async fn post_waiting(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<ApiResponse, CliError> {
+        self.send(self.request(Method::POST, path).json(body), ANSWER_TIMEOUT.saturating_add(wait)).await
+    }
+
     /// `PUT` of JSON, on top of what has this tag where one is named.
     pub async fn put_json(
         &self,

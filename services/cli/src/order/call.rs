@@ -6,6 +6,7 @@ use clap::Args;
 use pagurus_domain::classes::UNCLASSIFIED;
 use pagurus_wire::message::CallView;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::client::{ApiClient, order_path};
 use crate::failure::{CliError, FAILED, NOT_YET};
@@ -44,13 +45,13 @@ pub(super) async fn run(
     let mut asked = input::given(arguments)?;
     asked.extend(input::object_field("body", arguments.body.as_ref())?);
     let path = format!("{}?timeout={}ms", order_path(&arguments.id, "calls"), arguments.timeout.as_millis());
-    let reply = client.post(&path, &asked).await?;
+    let reply = client.post_waiting(&path, &asked, arguments.timeout).await?;
     let call: CallView = reply.read()?;
     if screen.json {
         screen.document(&reply.text)?;
         return end_of(&call);
     }
-    match (&call.answer, &call.error) {
+    match (answer_of(&call), &call.error) {
         (Some(answer), _) => screen.line(&harmless(&answer.to_string()))?,
         (None, Some(error)) => {
             let class = error.class.as_deref().unwrap_or(UNCLASSIFIED);
@@ -61,9 +62,15 @@ pub(super) async fn run(
     end_of(&call)
 }
 
+/// The answer; one that the scenario left out is null.
+fn answer_of(call: &CallView) -> Option<Value> {
+    let is_answered = call.answered_at.is_some() && call.error.is_none();
+    is_answered.then(|| call.answer.clone().unwrap_or_default())
+}
+
 /// Exit code that tells of a call.
 fn end_of(call: &CallView) -> Result<(), CliError> {
-    match (&call.answer, &call.error) {
+    match (answer_of(call), &call.error) {
         (Some(_), _) => Ok(()),
         (None, Some(_)) => Err(CliError::Reported(FAILED)),
         (None, None) => Err(CliError::Reported(NOT_YET)),

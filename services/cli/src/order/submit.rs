@@ -108,7 +108,8 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
     let (reply, many) = match &arguments.file {
         None => {
             let body = body_of(&arguments.order, &Uuid::now_v7().to_string())?;
-            (client.post(&path_of("/v1/orders", arguments.dry_run), &body).await?, false)
+            let reply = client.post(&path_of("/v1/orders", arguments.dry_run), &body).await;
+            (reply.inspect_err(|error| name_again(&body, error, screen))?, false)
         }
         Some(path) => {
             let text = input::text_of(path)?;
@@ -150,6 +151,18 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
         }
     }
     verdict.and(end)
+}
+
+/// Names the order of which nobody knows whether it was registered: the same command would make a second one.
+fn name_again(body: &Value, error: &CliError, screen: &Screen) {
+    if error.code() == AWAY
+        && let Some(id) = body["id"].as_str()
+    {
+        screen.note(&format!(
+            "nobody knows whether the order was registered: ask again with --id {}",
+            harmless(id)
+        ));
+    }
 }
 
 /// The path of a registration, or of a dry run of one.

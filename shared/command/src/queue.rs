@@ -1,5 +1,6 @@
 //! Release of a queue by hand (ORD-13).
 
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::order::Mode;
 use pagurus_domain::order::principal::Principal;
@@ -9,6 +10,7 @@ use pagurus_store::hot::history;
 use pagurus_store::hot::queues;
 use pagurus_store::hot::stages;
 use pagurus_store::lists::audit::AuditEntry;
+use pagurus_store::lists::scope;
 use pagurus_store::{Error, Tx};
 use pagurus_wire::message::Left;
 use pagurus_wire::problem::{Problem, Type};
@@ -35,12 +37,17 @@ impl Commands {
     ///
     /// # Errors
     /// The problem to answer with.
-    pub async fn release_queue(&self, queue: &str, by: &Principal, reason: &str) -> Result<String, Problem> {
+    pub async fn release_queue(
+        &self,
+        queue: &str,
+        (by, scope): (&Principal, &AccessScope),
+        reason: &str,
+    ) -> Result<String, Problem> {
         let mut tries = Tries::default();
         let release = Release { queue, by, reason, key: RequestKey::of_our_own() };
         let mut former = None;
         let (id, no) = loop {
-            let outcome = self.try_release(&release, &mut former).await;
+            let outcome = self.try_release(&release, scope, &mut former).await;
             if let Some(done) = tries.judge(&self.host, "release", outcome).await {
                 break done?;
             }
@@ -55,6 +62,7 @@ impl Commands {
     async fn try_release(
         &self,
         release: &Release<'_>,
+        scope: &AccessScope,
         former: &mut Option<String>,
     ) -> Result<Result<(String, i64), Problem>, Error> {
         let Release { queue, key, .. } = release;
@@ -78,6 +86,10 @@ impl Commands {
         // It may have slept since and stand at the tail, or have left: then the queue has another owner.
         if queues::holder(&tx, queue).await?.is_none_or(|holder| holder.id != id) {
             return Err(Error::Contended);
+        }
+        if scope::names_of(&tx, &id).await?.is_none_or(|names| !names.are_in(scope)) {
+            let message = "it is held by an order of a tenant that is not yours (`access.tenants`)";
+            return Ok(Err(Problem::new(Type::Forbidden, message)));
         }
         release.take(tx, &order).await?;
         Ok(Ok((id, order.head.no.0)))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::registration::{NewOrder, Request};
 use pagurus_runtime::metrics::Count;
 use pagurus_runtime::scenarios::Known;
@@ -26,6 +27,7 @@ impl Commands {
         client: &impl Connection,
         request: &Arc<Request>,
         sent_at: Timestamp,
+        scope: &AccessScope,
     ) -> Result<Result<NewOrder, Problem>, Error> {
         let known = self.catalogue.find(client, &request.scenario, request.scenario_version).await?;
         let Some((no, scenario)) = known.and_then(|known| Some((known.no, Known::readable(known)?))) else {
@@ -36,7 +38,16 @@ impl Commands {
         let checked = costly::run(params::is_costly(&request.params, &scenario), || {
             admission::check_request(Arc::clone(request), no, &scenario, &rules, sent_at)
         });
-        Ok(checked.map_err(|faults| Problem::of_faults(Type::Invalid, &faults)))
+        let order = match checked {
+            Ok(order) => order,
+            Err(faults) => return Ok(Err(Problem::of_faults(Type::Invalid, &faults))),
+        };
+        // Parameters may decide flow and queue.
+        if scope.has_order(&order.flow, order.queue.as_deref(), &request.scenario) {
+            return Ok(Ok(order));
+        }
+        let message = "its scenario, flow or queue belongs to a tenant that is not yours (`access.tenants`)";
+        Ok(Err(Problem::new(Type::Forbidden, message)))
     }
 
     /// Counts and logs orders that were registered, each by its request, and notifies those who go on with them: below the

@@ -6,6 +6,7 @@ mod turn;
 mod wanted;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::principal::Principal;
@@ -32,12 +33,14 @@ const SHOWN_AHEAD: usize = 5;
 const MOST_TURNS: usize = 8;
 
 /// Terms under which a schedule is put.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PutTerms {
     /// The state that is expected.
     pub expected: Expected,
     /// True if nothing is to be changed.
     pub dry_run: bool,
+    /// Scope of those who put it.
+    pub scope: AccessScope,
 }
 
 impl Commands {
@@ -93,7 +96,7 @@ impl Commands {
         if !terms.expected.allows(tag.as_deref()) {
             return Ok(Err(unexpected(name, tag.as_deref())));
         }
-        let wanted = match self.wanted(&tx, name, body, stored.as_ref()).await? {
+        let wanted = match self.wanted(&tx, name, body, stored.as_ref(), &terms.scope).await? {
             Ok(wanted) => wanted,
             Err(problem) => return Ok(Err(problem)),
         };

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pagurus_domain::MASKED;
 use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph, Node};
@@ -49,10 +48,7 @@ pub(crate) async fn graph_around(
     let mut graph = graph::around(client, id, depth).await?;
     let seen = scope::within_by_id(client, scope, graph.nodes.iter().map(|node| node.id.clone())).await?;
     graph.edges.retain(|edge| seen.has(&edge.order));
-    for node in graph.nodes.iter_mut().filter(|node| !seen.has(&node.id)) {
-        MASKED.clone_into(&mut node.scenario);
-        node.step = None;
-    }
+    graph.nodes.retain(|node| seen.has(&node.id));
     Ok(graph)
 }
 

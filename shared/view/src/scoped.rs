@@ -1,6 +1,10 @@
 //! What those who ask may see at all: the things of tenants that they do not belong to are not there for them.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use pagurus_domain::access::scope::{AccessScope, OwnedKind};
+use pagurus_domain::order::registration::{Request, flow_marker};
+use pagurus_domain::schedule::OrderTemplate;
 use pagurus_store::lists::scope;
 use pagurus_store::outside::operations;
 use pagurus_store::upkeep::schedules;
@@ -85,12 +89,36 @@ impl Views {
         admit_names(&self.scope, text("scenario").unwrap_or_default(), None, text("queue"))
     }
 
-    /// True if the orders of a schedule are seen: by scenario and queue, as far as its template names them.
+    /// True if the orders of a schedule are seen: by scenario and queue, as far as its template names them, and by the flow and
+    /// queue that one of them would have now.
     pub(crate) fn has_template(&self, order: &Value) -> bool {
+        if self.scope.has_every_name() {
+            return true;
+        }
         let text = |name: &str| order.get(name).and_then(Value::as_str);
         text("scenario").is_none_or(|name| self.scope.has(OwnedKind::Scenario, name))
             && text("queue").is_none_or(|name| self.scope.has(OwnedKind::Queue, name))
+            && sample(order).is_none_or(|request| self.has_request(&request))
     }
+
+    fn has_request(&self, request: &Request) -> bool {
+        let flow = flow_marker(&self.host.settings().distribution.flow_attributes, request);
+        let queue = self.catalogue.queue_of(request);
+        self.scope.has_order(&flow, queue.as_deref(), &request.scenario)
+    }
+
+    /// Scope of those who ask.
+    #[must_use]
+    pub const fn scope(&self) -> &AccessScope {
+        &self.scope
+    }
+}
+
+/// An order of a template, as it would be now; none if nobody could register it.
+fn sample(order: &Value) -> Option<Request> {
+    let name = "sample";
+    let template = OrderTemplate::read(order.clone(), name).ok()?;
+    template.request(name, name.to_owned(), Timestamp::now(), &TimeZone::UTC).ok()
 }
 
 /// Lets pass who may register an order of these names.

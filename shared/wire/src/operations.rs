@@ -73,8 +73,10 @@ pub struct OperationView {
     /// The action.
     pub action: String,
     /// Fields of the action.
+    #[schemars(extend("x-payload" = true))]
     pub with: Value,
     /// Conditions of the orders.
+    #[schemars(extend("x-payload" = true))]
     pub search: Value,
     /// The operation whose failed orders are taken again.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 
 mod payloads;
 mod random;
+mod shared;
 
 use std::collections::BTreeSet;
 

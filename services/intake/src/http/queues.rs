@@ -10,7 +10,7 @@ use pagurus_wire::cluster::{QueueDetail, ReleasedView};
 use pagurus_wire::problem::Problem;
 
 use super::body::read_json;
-use super::caller::{Caller, ScopedViews};
+use super::caller::{Caller, Scope, ScopedViews};
 use super::document::{Table, operator, viewer};
 use super::query::{Path, Query};
 use super::{HttpResult, views};
@@ -46,6 +46,7 @@ async fn release(
     State(intake): State<Intake>,
     Path(name): Path<String>,
     Caller(by): Caller,
+    Scope(scope): Scope,
     body: Body,
 ) -> HttpResult<Json<ReleasedView>> {
     let asked = read_json(&intake, body).await?;
@@ -53,6 +54,6 @@ async fn release(
     let Some(reason) = asked.reason.filter(|reason| !reason.is_empty()) else {
         return Err(Problem::of_field("/reason", "is missing: say why the queue is released").into());
     };
-    let released = intake.commands.release_queue(&name, &by, &reason).await?;
+    let released = intake.commands.release_queue(&name, (&by, &scope), &reason).await?;
     Ok(Json(ReleasedView { queue: name, released }))
 }

@@ -134,7 +134,8 @@ async fn add(
 ) -> HttpResult<Response<Body>> {
     let Some(name) = body.name.clone() else { return Err(Problem::of_field("/name", "is missing").into()) };
     views.admit_template(&Value::Object(body.order.clone()))?;
-    let terms = PutTerms { expected: Expected::Nothing, dry_run: query.dry_run };
+    let terms =
+        PutTerms { expected: Expected::Nothing, dry_run: query.dry_run, scope: views.scope().clone() };
     let put = intake.commands.put_schedule(&name, body, &terms, &by).await.map_err(|problem| {
         if problem.kind() != Some(Type::PreconditionFailed) {
             return problem;
@@ -155,7 +156,8 @@ async fn put(
     Sent(body): Sent<ScheduleBody>,
 ) -> HttpResult<Response<Body>> {
     views.admit_template(&Value::Object(body.order.clone()))?;
-    let terms = PutTerms { expected: expected(&headers)?, dry_run: query.dry_run };
+    let terms =
+        PutTerms { expected: expected(&headers)?, dry_run: query.dry_run, scope: views.scope().clone() };
     Ok(answer(intake.commands.put_schedule(&name, body, &terms, &by).await?, query.dry_run))
 }
 
@@ -185,7 +187,7 @@ async fn patch(
         Problem::of_field(&pointer, error.inner().to_string())
     })?;
     views.admit_template(&Value::Object(body.order.clone()))?;
-    let terms = PutTerms { expected, dry_run: query.dry_run };
+    let terms = PutTerms { expected, dry_run: query.dry_run, scope: views.scope().clone() };
     Ok(answer(intake.commands.put_schedule(&name, body, &terms, &by).await?, query.dry_run))
 }
 
@@ -271,11 +273,12 @@ async fn resume(
 /// `POST /v1/schedules/{name}/run`
 async fn run(
     State(intake): State<Intake>,
+    ScopedViews(views): ScopedViews,
     Path(name): Path<String>,
     Caller(by): Caller,
     Sent(asked): Sent<ScheduleRunRequest>,
 ) -> HttpResult<Json<ScheduleRunOutcome>> {
-    Ok(Json(intake.commands.run_schedule_now(&name, &asked, &by).await?))
+    Ok(Json(intake.commands.run_schedule_now(&name, &asked, &by, views.scope()).await?))
 }
 
 /// `GET /v1/schedules/{name}/times`

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::principal::Principal;
 use pagurus_domain::order::registration::Request;
 use pagurus_store::Error;
@@ -24,7 +25,7 @@ impl Commands {
         &self,
         id: &str,
         changes: &Value,
-        by: &Principal,
+        (by, scope): (&Principal, &AccessScope),
         key: &RequestKey,
     ) -> Result<(), Problem> {
         if self.cloned_before(id, changes, Some(key)).await?.is_some() {
@@ -34,7 +35,7 @@ impl Commands {
         let request = Arc::new(request);
         let mut tries = Tries::default();
         let registered = loop {
-            let outcome = self.try_register(&request, &origin, by).await;
+            let outcome = self.try_register(&request, &origin, (by, scope)).await;
             if let Some(done) = tries.judge(&self.host, "clone", outcome).await {
                 break done?;
             }
@@ -51,11 +52,11 @@ impl Commands {
         &self,
         request: &Arc<Request>,
         origin: &CloneOrigin,
-        by: &Principal,
+        (by, scope): (&Principal, &AccessScope),
     ) -> Result<Result<Registered, Problem>, Error> {
         let mut client = self.host.store.recovery().await?;
         self.catalogue.refresh(&client).await?;
-        let order = match self.admitted(&client, request, Timestamp::now()).await? {
+        let order = match self.admitted(&client, request, Timestamp::now(), scope).await? {
             Ok(order) => order,
             Err(problem) => return Ok(Err(problem)),
         };

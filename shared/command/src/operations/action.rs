@@ -230,7 +230,10 @@ impl Commands {
                     ))
                 }
             }
-            BulkAction::Clone(changes) => self.clone_order(id, changes, by, key).await.map(|()| None),
+            BulkAction::Clone(changes) => {
+                let scope = self.scope_of(operation);
+                self.clone_order(id, changes, (by, &scope), key).await.map(|()| None)
+            }
             BulkAction::Release => self.release_order(id, by, &operation.reason, key).await.map(|()| None),
             // Done for many at once.
             BulkAction::Life(..) | BulkAction::Check => Ok(None),

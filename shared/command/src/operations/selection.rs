@@ -24,6 +24,14 @@ pub enum Selected {
 }
 
 impl Commands {
+    /// Scope of those who asked for an operation.
+    pub(super) fn scope_of(&self, operation: &StoredOperation) -> AccessScope {
+        match &operation.tenants {
+            None => AccessScope::WHOLE,
+            Some(names) => self.host.settings().access.tenants.scope(&TenantMembership::Of(names.clone())),
+        }
+    }
+
     /// Carries out one step of the selection of an operation.
     pub async fn select_orders(&self, no: i64) -> Result<Selected, Error> {
         let mut client = self.host.store.operations().await?;
@@ -75,10 +83,7 @@ impl Commands {
             search.created_until = Some(until);
         }
         let cursor = Some(place).filter(|place| !place.is_empty());
-        let scope = match &operation.tenants {
-            None => AccessScope::WHOLE,
-            Some(names) => self.host.settings().access.tenants.scope(&TenantMembership::Of(names.clone())),
-        };
+        let scope = self.scope_of(operation);
         let Some(mut walk) = SearchWalk::begin(client, search, &scope, cursor).await? else {
             return Ok((None, 0, Vec::new()));
         };

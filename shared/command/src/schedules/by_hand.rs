@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::audit::AuditKind;
 use pagurus_domain::document::Fault;
 use pagurus_domain::order::Status;
@@ -38,6 +39,7 @@ impl Commands {
         name: &str,
         asked: &ScheduleRunRequest,
         by: &Principal,
+        scope: &AccessScope,
     ) -> Result<ScheduleRunOutcome, Problem> {
         if !asked.reason.is_empty() {
             checked("reason", &asked.reason, MAX_TEXT)?;
@@ -46,7 +48,7 @@ impl Commands {
         // The same time in each try: one before may have registered the order, and only its answer was lost.
         let mut now = None;
         let (outcome, registered) = loop {
-            let tried = self.try_run_now(name, asked, &mut now, by).await;
+            let tried = self.try_run_now(name, asked, &mut now, (by, scope)).await;
             if let Some(done) = tries.judge(&self.host, "schedule", tried).await {
                 break done?;
             }
@@ -64,7 +66,7 @@ impl Commands {
         name: &str,
         asked: &ScheduleRunRequest,
         now: &mut Option<Timestamp>,
-        by: &Principal,
+        (by, scope): (&Principal, &AccessScope),
     ) -> Result<Result<ByHand, Problem>, Error> {
         let mut client = self.host.store.operations().await?;
         self.catalogue.refresh(&client).await?;
@@ -94,7 +96,7 @@ impl Commands {
                 return Ok(Err(Problem::of_faults(Type::Invalid, &faults)));
             }
         };
-        let order = match self.admitted(&tx, &request, stored.now).await? {
+        let order = match self.admitted(&tx, &request, stored.now, scope).await? {
             Ok(order) => order,
             Err(problem) => return Ok(Err(problem_below_order(problem))),
         };

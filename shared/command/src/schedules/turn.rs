@@ -8,6 +8,7 @@ mod tests;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::number::saturated;
 use pagurus_domain::order::dependency::written_way;
 use pagurus_domain::order::principal::Principal;
@@ -165,7 +166,9 @@ impl Commands {
             }
             let request = template.request(name, order_id(name, at), at, decisions.schedule.plan.zone());
             let order = match request {
-                Ok(request) => self.admitted(tx, &Arc::new(request), decisions.stored.now).await?,
+                Ok(request) => {
+                    self.admitted(tx, &Arc::new(request), decisions.stored.now, &AccessScope::WHOLE).await?
+                }
                 Err(faults) => Err(Problem::of_faults(Type::Invalid, &faults)),
             };
             match order {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::document::Fault;
 use pagurus_domain::json::json_text;
 use pagurus_domain::order::principal::Principal;
@@ -39,6 +40,7 @@ impl Commands {
         name: &str,
         body: ScheduleBody,
         stored: Option<&StoredSchedule>,
+        scope: &AccessScope,
     ) -> Result<Result<WantedSchedule, Problem>, Error> {
         let mut faults: Vec<Fault> = check_name(name).err().into_iter().collect();
         if body.name.as_deref().is_some_and(|named| named != name) {
@@ -80,7 +82,7 @@ impl Commands {
                 return Ok(Err(Problem::of_faults(Type::Invalid, &found)));
             }
         };
-        if let Err(problem) = self.admitted(tx, &request, now).await? {
+        if let Err(problem) = self.admitted(tx, &request, now, scope).await? {
             return Ok(Err(problem_below_order(problem)));
         }
         let (note, paused) = (body.note.unwrap_or_default(), body.paused);

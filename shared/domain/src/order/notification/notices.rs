@@ -31,8 +31,10 @@ pub struct EndNotice<'a> {
     pub step: Option<&'a str>,
     /// Result that the scenario set.
     #[serde(default)]
+    #[schemars(extend("x-payload" = true))]
     pub result: Option<&'a Value>,
     /// Message that the scenario set.
+    #[schemars(extend("x-payload" = true))]
     pub message: Option<&'a str>,
     /// Cause of a failure.
     pub error: Option<NoticeError<'a>>,
@@ -79,6 +81,7 @@ pub struct NoticeError<'a> {
     /// Class; none if no rule assigned one.
     pub class: Option<&'a str>,
     /// Words for people.
+    #[schemars(extend("x-payload" = true))]
     pub message: &'a str,
 }
 

@@ -279,7 +279,7 @@ GRANT SELECT, INSERT (order_no, queue, position), UPDATE (held_since), DELETE ON
 GRANT SELECT, INSERT (name, last_position, taken), UPDATE (last_position, taken, head) ON queues TO pagurus_worker;
 GRANT SELECT (order_no, pass, attempt, wake, flow, priority, queue, position, restarts, reissued, since, woken), INSERT, UPDATE (order_no), DELETE ON ready TO pagurus_worker;
 GRANT SELECT (version, checksum) ON refinery_schema_history TO pagurus_worker;
-GRANT SELECT, INSERT (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel), UPDATE (id, name, status, awaited, registered_at, closed_at, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, system, cancel) ON requests TO pagurus_worker;
+GRANT SELECT (id, order_no, life, visit, action, name, status, awaited, registered_at, closed_at, hand_out, work_seconds, task_ends_at, wait_ends_at, system, cancel), INSERT (id, order_no, life, visit, action, name, hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel), UPDATE (status, awaited, closed_at, hand_out, task_ends_at, wait_ends_at, system, cancel) ON requests TO pagurus_worker;
 GRANT SELECT (order_no, pass, attempt, wake, restarts, queue, node, started_at, deadline_at), INSERT, UPDATE (wake, restarts, queue, deadline_at), DELETE ON running TO pagurus_worker;
 GRANT SELECT ON scenario_operations TO pagurus_worker;
 GRANT SELECT (no, name, version, source) ON scenarios TO pagurus_worker;

@@ -7,7 +7,8 @@ use pagurus_harness::world::program::{Program, Step, Then};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::installation::{Installation, at, call, most_at_once, until};
+use crate::err::pagurus;
+use crate::installation::{Installation, LOG, at, call, most_at_once, until};
 use crate::language::path;
 
 /// Calls the world as it begins, then rests; takes call `say` beside it and call `go` out of it.
@@ -191,4 +192,24 @@ async fn scn_9_a_call_that_is_held_before_a_closed_system_takes_nothing_from_the
         assert_eq!(engine.reach(id, "success").await["result"], json!({"code": 7}));
     }
     assert_eq!(engine.world().calls("/limited").len(), 3, "the system is left alone meanwhile");
+}
+
+#[tokio::test]
+async fn ui_commands_print_one_document_and_take_an_answer_of_null_for_one() {
+    let engine = Installation::start("one_document").await;
+    engine.actions("quick", LOG).await;
+    let base = ["--server", engine.base()];
+    for id in [&["--id", "a"][..], &["--id", "b"], &[]] {
+        let submit = ["order", "submit", "--scenario", "quick", "--wait", "--json"];
+        let printed = pagurus(&[&base[..], &submit, id].concat()).await;
+        assert!(printed.status.success(), "{printed:?}");
+        let order: Value = serde_json::from_slice(&printed.stdout).unwrap();
+        assert_eq!(order["status"], "success");
+    }
+    let silent = resting().replace("say: {answer: fine}", "say: {actions: [{log: said}]}");
+    engine.scenario("rests", &silent).await;
+    engine.run(json!({"id": "c", "scenario": "rests"}), "sleep").await;
+    let printed = pagurus(&[&base[..], &["order", "call", "c", "say"]].concat()).await;
+    assert!(printed.status.success(), "{printed:?}");
+    assert_eq!(String::from_utf8(printed.stdout).unwrap().trim(), "null");
 }

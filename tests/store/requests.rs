@@ -50,12 +50,30 @@ async fn scn_7_a_question_at_the_place_of_one_that_was_left_has_an_answer_of_its
     assert_ne!(left, other);
     let ready = ground.finish(&claimed, wait_for(&[other])).await;
     assert!(ready.is_empty(), "what the first question got is no answer to this one");
-    assert_eq!(ground.answer(&[left]).await.0, [CallbackVerdict::Orphan]);
+    assert_eq!(ground.answer(&[left]).await.0, [CallbackVerdict::Duplicate]);
     let (verdicts, woken) = ground.answer(&[other]).await;
     assert_eq!((verdicts, woken.len()), (vec![CallbackVerdict::Accepted], 1));
     ground.claim(no).await;
     let results = answers::results(&ground.work().await, &[no.0]).await.unwrap();
     assert_eq!(results[&no].len(), 1);
+}
+
+#[tokio::test]
+async fn qlt_3_of_answers_that_are_repeated_without_end_the_first_are_kept() {
+    let ground = Ground::new("repeated").await;
+    let no = ground.order("a", &json!({})).await;
+    let claimed = ground.claim(no).await;
+    let (request, other) =
+        (ground.request(&claimed, 1).await.unwrap(), ground.request(&claimed, 2).await.unwrap());
+    for _ in 0..3 {
+        let verdicts = ground.answer(&[request; 15]).await.0;
+        assert_eq!(verdicts[14], CallbackVerdict::Duplicate, "each is answered");
+    }
+    assert_eq!(ground.answer(&[other]).await.0, [CallbackVerdict::Accepted]);
+    let kept = "SELECT count(*) AS kept FROM callbacks WHERE request_id = $1";
+    let client = ground.work().await;
+    let kept: i64 = client.query_one(kept, &[&request.0]).await.unwrap().get("kept");
+    assert!((20..=21).contains(&kept), "{kept}");
 }
 
 #[tokio::test]

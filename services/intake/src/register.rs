@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
+use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::Status;
 use pagurus_domain::order::dependency::behind_holder;
 use pagurus_domain::order::registration::{NewOrder, Request, Rules};
@@ -20,6 +21,7 @@ use pagurus_runtime::{Effects, Host, costly};
 use pagurus_scenario::{admission, params};
 use pagurus_store::outside::orders::{self, Registered};
 use pagurus_store::{Client, Error, Patience};
+use pagurus_view::admit_names;
 use pagurus_wire::json;
 use pagurus_wire::problem::{Problem, Type};
 use serde_json::Value;
@@ -43,13 +45,22 @@ pub(crate) struct Submission {
     pub received_at: Timestamp,
     /// Place of the registration in the trace of its client.
     pub trace: RegistrationTrace,
+    /// Scope of the client: its scenario decides the queue, and may not be known before.
+    pub scope: AccessScope,
 }
 
 impl Submission {
-    /// A request that was received then, sent in no trace.
+    /// A request that was received then, sent in no trace, by somebody who sees everything.
     pub fn of(request: impl Into<Arc<Request>>, sent_at: Option<Timestamp>, received_at: Timestamp) -> Self {
         let request = request.into();
-        Self { queue: request.queue.clone(), request, sent_at, received_at, trace: RegistrationTrace::none() }
+        Self {
+            queue: request.queue.clone(),
+            request,
+            sent_at,
+            received_at,
+            trace: RegistrationTrace::none(),
+            scope: AccessScope::WHOLE,
+        }
     }
 }
 
@@ -274,6 +285,7 @@ fn check(
     let sent_at = submission.sent_at.map_or(submission.received_at, |sent| sent.min(submission.received_at));
     let mut order = admission::check_request(request.clone(), known.no, &scenario, rules, sent_at)
         .map_err(|faults| Problem::of_faults(Type::Invalid, &faults))?;
+    admit_names(&submission.scope, &request.scenario, Some(&order.flow), order.queue.as_deref())?;
     order.trace = submission.trace.stored();
     Ok(order)
 }

@@ -253,6 +253,7 @@ const MODULES: &[Module] = &[
     ),
     of(crate::outside::refused::STATEMENTS, &[Intake], &[(&[Activator], &["FORGET"])]),
     of(crate::hot::cancellations::STATEMENTS, &[Worker], &[]),
+    of(crate::hot::requests::left::STATEMENTS, &[Worker], &[]),
     of(
         crate::hot::requests::STATEMENTS,
         &[Worker],

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pagurus_domain::MASKED;
 use pagurus_domain::access::scope::AccessScope;
 use pagurus_domain::order::dependency::StartMode;
 use pagurus_store::hot::dependencies::graph::{self, Edge, Expectation, Graph, Node};
@@ -48,8 +49,16 @@ pub(crate) async fn graph_around(
     let mut graph = graph::around(client, id, depth).await?;
     let seen = scope::within_by_id(client, scope, graph.nodes.iter().map(|node| node.id.clone())).await?;
     graph.edges.retain(|edge| seen.has(&edge.order));
-    graph.nodes.retain(|node| seen.has(&node.id));
+    for node in graph.nodes.iter_mut().filter(|node| !seen.has(&node.id)) {
+        MASKED.clone_into(&mut node.scenario);
+        node.step = None;
+    }
     Ok(graph)
+}
+
+/// True of an order that is not seen: how it stands is shown to nobody.
+pub(crate) fn is_hidden(node: &Node) -> bool {
+    node.scenario == MASKED
 }
 
 fn view(id: String, graph: Graph) -> DependencyGraph {
@@ -65,7 +74,7 @@ fn view(id: String, graph: Graph) -> DependencyGraph {
                 id: id.clone(),
                 registered: node.is_some(),
                 scenario: node.as_ref().map(|node| node.scenario.clone()),
-                status: node.as_ref().map(|node| node.status.to_string()),
+                status: node.as_ref().filter(|node| !is_hidden(node)).map(|node| node.status.to_string()),
                 step: node.and_then(|node| node.step),
             }
         })

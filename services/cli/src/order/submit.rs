@@ -109,7 +109,7 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
         None => {
             let body = body_of(&arguments.order, &Uuid::now_v7().to_string())?;
             let reply = client.post(&path_of("/v1/orders", arguments.dry_run), &body).await;
-            (reply.inspect_err(|error| name_again(&body, error, screen))?, false)
+            (reply.inspect_err(|error| name_again(&body, error, arguments.dry_run, screen))?, false)
         }
         Some(path) => {
             let text = input::text_of(path)?;
@@ -154,8 +154,9 @@ pub(super) async fn run(arguments: Arguments, client: &ApiClient, screen: &Scree
 }
 
 /// Names the order of which nobody knows whether it was registered: the same command would make a second one.
-fn name_again(body: &Value, error: &CliError, screen: &Screen) {
-    if error.code() == AWAY
+fn name_again(body: &Value, error: &CliError, dry_run: bool, screen: &Screen) {
+    if matches!(error, CliError::Away { .. })
+        && !dry_run
         && let Some(id) = body["id"].as_str()
     {
         screen.note(&format!(

@@ -89,7 +89,8 @@ impl<'r> DryRun<'r> {
         let queue = self.intake.catalogue.queue_of(&request);
         admit(self.intake, &self.scope, &request, queue.as_deref())?;
         self.intake.backlog.check(&self.intake.host, &request, queue.as_deref()).await?;
-        Ok(Submission { queue, ..Submission::of(request, self.sent_at, Timestamp::now()) })
+        let submission = Submission::of(request, self.sent_at, Timestamp::now());
+        Ok(Submission { queue, scope: self.scope.clone(), ..submission })
     }
 
     /// Returns the outcome that an order would have that comes alone.

@@ -72,7 +72,7 @@ pub(super) async fn submit(
     let queue = intake.catalogue.queue_of(&request);
     admit(intake, scope, &request, queue.as_deref())?;
     let (id, scenario) = (request.id.clone(), request.scenario.clone());
-    let outcome = submit_admitted(intake, request, queue, headers).await?;
+    let outcome = submit_admitted(intake, scope, request, queue, headers).await?;
     Ok(shown_in(intake, scope, (&id, &scenario), outcome).await?)
 }
 
@@ -123,14 +123,15 @@ pub(super) async fn shown_in(
 
 async fn submit_admitted(
     intake: &Intake,
+    scope: &AccessScope,
     request: Request,
     queue: Option<String>,
     headers: &HeaderMap,
 ) -> HttpResult<Registration> {
     intake.backlog.check(&intake.host, &request, queue.as_deref()).await?;
     let trace = RegistrationTrace::over_http(&intake.host, headers);
-    let submission =
-        Submission { queue, trace, ..Submission::of(request, sent_time_of(headers)?, Timestamp::now()) };
+    let submission = Submission::of(request, sent_time_of(headers)?, Timestamp::now());
+    let submission = Submission { queue, trace, scope: scope.clone(), ..submission };
     let failed = |failed| failed_problem(intake, "register", &failed);
     match intake.registrations.submit(submission.clone()).await.map_err(failed)? {
         Some(outcome) => Ok(outcome),

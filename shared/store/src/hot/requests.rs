@@ -1,6 +1,8 @@
 //! Requests: registered before they are sent, awaited, timed out and canceled. What answers them is in
 //! [`crate::outside::answers`].
 
+pub mod left;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -50,20 +52,12 @@ statements! {
                      hand_out, work_seconds, accept_first, task_ends_at, force_finish, wait_ends_at, cancel)
           JOIN running r ON r.order_no = ANY(ARRAY[t.no]) AND r.pass = t.pass
         ON CONFLICT (order_no, life, visit, action, hand_out) DO UPDATE
-           -- A repeat from a savepoint asks again what got no answer in time. One that takes another way asks another question
-           -- at this place: what the first one asked is nobody's any more, and neither is its answer.
-           SET id = CASE WHEN requests.name = excluded.name THEN requests.id ELSE excluded.id END,
-               name = excluded.name,
-               status = CASE WHEN requests.name = excluded.name AND requests.status = 'answered' THEN 'answered' ELSE 'open' END,
-               closed_at = CASE WHEN requests.name = excluded.name AND requests.status = 'answered' THEN requests.closed_at END,
-               awaited = requests.awaited AND requests.name = excluded.name,
-               system = CASE WHEN requests.name = excluded.name THEN requests.system END,
-               registered_at = CASE WHEN requests.name = excluded.name THEN requests.registered_at ELSE now() END,
-               work_seconds = excluded.work_seconds, accept_first = excluded.accept_first, force_finish = excluded.force_finish,
+           -- A repeat from a savepoint asks again what got no answer in time.
+           SET status = CASE WHEN requests.status = 'answered' THEN 'answered' ELSE 'open' END,
+               closed_at = CASE WHEN requests.status = 'answered' THEN requests.closed_at END,
                task_ends_at = excluded.task_ends_at, wait_ends_at = excluded.wait_ends_at,
-               cancel = CASE WHEN requests.name = excluded.name THEN coalesce(excluded.cancel, requests.cancel)
-                             ELSE excluded.cancel END
-        RETURNING id, order_no";
+               cancel = coalesce(excluded.cancel, requests.cancel)
+        RETURNING id, order_no, name";
     // Only the newest hand-out of such a task may still be answered.
     SUPERSEDE = "
         UPDATE requests r SET status = 'canceled', closed_at = now()
@@ -196,8 +190,17 @@ pub async fn register(tx: &Tx<'_>, requests: &[NewRequest]) -> Result<Vec<Option
         wait_ends_at: Option<Timestamp> = new.task.map(|task| task.wait_ends_at),
         cancel: Option<&str> = new.cancel.call(),
     });
-    let rows = columns.query(tx, REGISTER, &[]).await?;
+    let mut rows = columns.query(tx, REGISTER, &[]).await?;
     // An order runs one stage, and a stage registers one request at a time.
+    let asked: HashMap<i64, &str> = requests.iter().map(|new| (new.no.0, new.name.as_str())).collect();
+    let is_other =
+        |row: &&Row| asked.get(&row.get("order_no")).is_some_and(|name| *name != row.get::<_, &str>("name"));
+    let left: Vec<Uuid> = rows.iter().filter(is_other).map(|row| row.get("id")).collect();
+    if !left.is_empty() {
+        left::leave(tx, &left).await?;
+        // The rest is there, and stays as it is.
+        rows = columns.query(tx, REGISTER, &[]).await?;
+    }
     let ids: HashMap<i64, Uuid> = rows.iter().map(|row| (row.get("order_no"), row.get("id"))).collect();
     let alone = requests.iter().filter(|r| r.hand_out > 1 && r.task.is_some_and(|task| !task.accept_first));
     let alone: Vec<Uuid> = alone.filter_map(|r| ids.get(&r.no.0).copied()).collect();

@@ -50,7 +50,7 @@ statements! {
            -- Most actions begin no life whose end is awaited.
            AND EXISTS (SELECT FROM operation_orders i
                         WHERE i.operation = ANY(ARRAY[operations.no]) AND i.life IS NOT NULL AND i.aftermath IS NULL OFFSET 0)
-         ORDER BY no LIMIT $2";
+         ORDER BY ended_at IS NOT NULL, no LIMIT $2";
     SET_STATE = "
         UPDATE operations SET state = $2, because = $3, ended_at = CASE WHEN $2 IN ('done', 'aborted') THEN now() END,
                selection = CASE WHEN $2 = 'aborted' THEN NULL ELSE selection END

@@ -15,8 +15,17 @@ statements! {
     // The first forecast for a stage counts: a later one knows more.
     GIVE = "
         INSERT INTO forecasts (order_no, attempt, p90)
-        SELECT order_no, attempt, $2 FROM ready WHERE order_no = $1
+        SELECT r.order_no, r.attempt, $2 FROM ready r
+         WHERE r.order_no = $1
+           AND NOT EXISTS (SELECT FROM forecasts f WHERE f.order_no = r.order_no AND f.attempt = r.attempt)
         ON CONFLICT (order_no, attempt) DO NOTHING";
+    // Orders that were given up before they started say nothing.
+    DROP_UNSTARTED = "
+        DELETE FROM forecasts f
+         WHERE f.held IS NULL AND f.p90 <= clock_timestamp()
+           AND NOT EXISTS (SELECT FROM ready r WHERE r.order_no = ANY(ARRAY[f.order_no]) AND r.attempt = f.attempt)
+           AND NOT EXISTS (SELECT FROM orders o WHERE o.no = ANY(ARRAY[f.order_no]) AND o.started_at IS NOT NULL)
+           AND NOT EXISTS (SELECT FROM running w WHERE w.order_no = ANY(ARRAY[f.order_no]))";
     // One that waits still, or began later, started too late. A stage other than the first that began late and ended before this
     // look counts as in time.
     JUDGE = "
@@ -28,7 +37,7 @@ statements! {
          WHERE f.no = ANY(ARRAY(
                SELECT no FROM forecasts WHERE held IS NULL AND p90 <= clock_timestamp()
                 ORDER BY p90 LIMIT $1 FOR UPDATE SKIP LOCKED))";
-    FORGET = "DELETE FROM forecasts WHERE no <= (SELECT max(no) FROM forecasts) - $1";
+    FORGET = "DELETE FROM forecasts WHERE no <= (SELECT no FROM forecasts ORDER BY no DESC OFFSET $1 LIMIT 1)";
     HELD = "
         SELECT count(*) AS forecasts, count(*) FILTER (WHERE held) AS held
           FROM (SELECT held FROM forecasts WHERE held IS NOT NULL ORDER BY no DESC LIMIT $1) AS last";
@@ -51,6 +60,7 @@ pub async fn give(client: &Client, order: OrderNo, p90: Timestamp) -> Result<()>
 
 /// Judges forecasts whose time has come, at most `limit`; returns their number.
 pub async fn judge(client: &Client, limit: i64) -> Result<u64> {
+    client.execute(&client.prepare_cached(DROP_UNSTARTED).await?, &[]).await?;
     Ok(client.execute(&client.prepare_cached(JUDGE).await?, &[&limit]).await?)
 }
 

@@ -21,7 +21,7 @@ use pagurus_store::{Client, Error};
 use pagurus_wire::parts::AskingView;
 
 use super::{ACTOR, WaitSentence, capacity, flow, system};
-use crate::dependencies::graph_around;
+use crate::dependencies::{graph_around, is_hidden};
 use crate::order::{asking_of, snapshot};
 use crate::retry::{self, Cycles};
 
@@ -224,6 +224,9 @@ fn ended(row: &Row) -> String {
 fn reason(edge: &Edge, terms: &Expectation, node: Option<&Node>) -> String {
     let (order, states) = (&edge.before, terms.states.join(", "));
     let Some(node) = node else { return format!("waits for order `{order}`, which is not registered yet") };
+    if is_hidden(node) {
+        return format!("waits for order `{order}` of another tenant to end in: {states}");
+    }
     let step = node.step.as_deref().map_or_else(String::new, |step| format!(" in state `{step}`"));
     if !node.status.is_final() {
         return format!("waits for order `{order}`, now `{}`{step}, to end in: {states}", node.status);

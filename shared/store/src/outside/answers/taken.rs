@@ -32,7 +32,7 @@ statements! {
          CROSS JOIN LATERAL (
                SELECT id, name,
                       rank() OVER (PARTITION BY name ORDER BY visit DESC, action DESC) AS age
-                 FROM requests WHERE order_no = t.no AND life = o.life AND visit <= o.visited OFFSET 0) AS r
+                 FROM requests WHERE order_no = t.no AND life = o.life AND visit <= o.visited AND hand_out >= 0 OFFSET 0) AS r
          CROSS JOIN LATERAL (
                SELECT no, body, headers, step_status, received_at FROM callbacks
                 WHERE request_id = r.id AND verdict = 'accepted' OFFSET 0) AS c

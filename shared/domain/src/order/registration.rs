@@ -25,7 +25,7 @@ use crate::document::{Fault, nearest};
 use crate::id::{RequestId, ScenarioNo};
 
 pub use digest::digest;
-use digest::digest_of_fields;
+use digest::{digest_of_fields, has_null_field};
 use lifecycle::Lifecycle;
 pub(super) use lifecycle::start_at;
 pub use queue::queue_name;
@@ -93,8 +93,8 @@ pub struct Request {
     pub after: Vec<Precondition>,
     /// SHA-256 of the canonical content: key order, escapes and number form do not matter.
     pub digest: [u8; 32],
-    /// The same as former versions took it, where a field that is null was another content than none.
-    pub former_digest: [u8; 32],
+    /// The same as former versions took it, where a field is null: that was another content than none.
+    pub former_digest: Option<[u8; 32]>,
 }
 
 /// Rules that registration is held against besides the scenario.
@@ -159,7 +159,7 @@ impl Request {
     /// True if the digest that was stored with an order is one of this request.
     #[must_use]
     pub fn has_digest(&self, stored: &[u8]) -> bool {
-        [&self.digest, &self.former_digest].iter().any(|digest| digest[..] == *stored)
+        [Some(self.digest), self.former_digest].iter().flatten().any(|digest| digest[..] == *stored)
     }
 
     /// Reads the JSON body of a registration. The body is taken, so that nothing of it is copied.
@@ -172,7 +172,7 @@ impl Request {
         if let Some(found) = if is_object { unstorable(&body) } else { not_object() } {
             return Err(vec![found]);
         }
-        let former_digest = digest(&body);
+        let former_digest = has_null_field(&body).then(|| digest(&body));
         let digest = digest_of_fields(&body);
         let mut map = match body {
             Value::Object(map) => map,

@@ -7,48 +7,35 @@ use sha2::{Digest as _, Sha256};
 /// SHA-256 of the JSON with sorted keys and one form for each number.
 #[must_use]
 pub fn digest(value: &Value) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hash_into(value, &mut hasher);
-    hasher.finalize().into()
+    digest_as(value, false)
 }
 
 /// The same of the body of a registration, where a field that is null counts as left out.
-#[must_use]
 pub(super) fn digest_of_fields(body: &Value) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hash_fields(body, &mut hasher);
-    hasher.finalize().into()
+    digest_as(body, true)
 }
 
 /// Fields with fields of the contract inside. What a client makes up, as `params`, counts as it is.
 const NESTED: [&str; 3] = ["lifecycle", "after", "notify"];
 
-fn hash_fields(value: &Value, hasher: &mut Sha256) {
-    match value {
-        Value::Array(list) => {
-            hasher.update(b"[");
-            list.iter().for_each(|item| hash_fields(item, hasher));
-            hasher.update(b"]");
-        }
-        Value::Object(map) => {
-            hasher.update(b"{");
-            for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
-                hash_key(key, hasher);
-                let hash = if NESTED.contains(&key.as_str()) { hash_fields } else { hash_into };
-                hash(value, hasher);
-            }
-            hasher.update(b"}");
-        }
-        other => hash_into(other, hasher),
+/// True if a field of a registration is null.
+pub(super) fn has_null_field(body: &Value) -> bool {
+    match body {
+        Value::Array(list) => list.iter().any(has_null_field),
+        Value::Object(map) => map
+            .iter()
+            .any(|(key, value)| value.is_null() || NESTED.contains(&key.as_str()) && has_null_field(value)),
+        _ => false,
     }
 }
 
-fn hash_key(key: &str, hasher: &mut Sha256) {
-    hasher.update(key.len().to_le_bytes());
-    hasher.update(key);
+fn digest_as(value: &Value, has_fields: bool) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hash_into(value, has_fields, &mut hasher);
+    hasher.finalize().into()
 }
 
-fn hash_into(value: &Value, hasher: &mut Sha256) {
+fn hash_into(value: &Value, has_fields: bool, hasher: &mut Sha256) {
     match value {
         Value::Null => hasher.update(b"n"),
         Value::Bool(value) => hasher.update(if *value { b"t" } else { b"f" }),
@@ -69,15 +56,16 @@ fn hash_into(value: &Value, hasher: &mut Sha256) {
         }
         Value::Array(list) => {
             hasher.update(b"[");
-            list.iter().for_each(|item| hash_into(item, hasher));
+            list.iter().for_each(|item| hash_into(item, has_fields, hasher));
             hasher.update(b"]");
         }
         // The map is sorted by key: the JSON library keeps it in a tree.
         Value::Object(map) => {
             hasher.update(b"{");
-            for (key, value) in map {
-                hash_key(key, hasher);
-                hash_into(value, hasher);
+            for (key, value) in map.iter().filter(|(_, value)| !(has_fields && value.is_null())) {
+                hasher.update(key.len().to_le_bytes());
+                hasher.update(key);
+                hash_into(value, has_fields && NESTED.contains(&key.as_str()), hasher);
             }
             hasher.update(b"}");
         }
